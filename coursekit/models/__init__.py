@@ -1,0 +1,1 @@
+"""One readable module a model family. A model maps contexts to logits; none knows another."""

@@ -1,0 +1,33 @@
+"""Controls that redraw a picture while the reader moves them. They need a running kernel."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets
+import matplotlib.pyplot as plt
+
+
+def play(draw: Callable[..., None], **choices: Sequence[Any]) -> None:
+    """Show one slider for each keyword, and what `draw` draws at the values it stands on.
+
+    The slider starts in the middle of its choices. Put a still picture before it: where no
+    kernel runs, and on a printed page, there is nothing to see here.
+
+    Raises:
+        ValueError: if a keyword has no choices.
+    """
+    empty = [name for name, values in choices.items() if not len(values)]
+    if empty:
+        raise ValueError(f"no choices for {', '.join(empty)}: give each control its values")
+    sliders = {
+        name: ipywidgets.SelectionSlider(
+            options=list(values), value=values[len(values) // 2], description=name
+        )
+        for name, values in choices.items()
+    }
+
+    def redraw(**values: Any) -> None:
+        draw(**values)
+        plt.show()
+
+    ipywidgets.interact(redraw, **sliders)
