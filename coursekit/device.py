@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 
 import numpy as np
 import torch
@@ -29,5 +30,17 @@ def pick_device(name: str | None = None) -> torch.device:
 def seed_everything(seed: int) -> None:
     """Start the global generators of Python, NumPy and torch at `seed`."""
     random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002: libraries we call may draw from it
+    np.random.seed(seed)  # noqa: NPY002 (libraries we call may draw from it)
     torch.manual_seed(seed)
+
+
+def peak_megabytes() -> int:
+    """Return the most memory this process has held so far, as the system counts it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        import psutil
+
+        return round(psutil.Process().memory_info().peak_wset / 1e6)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kibibytes elsewhere
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6)

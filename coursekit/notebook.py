@@ -27,7 +27,7 @@ from coursekit.device import pick_device, seed_everything
 _session = SimpleNamespace(notebook="", claims=[], figures=set())
 
 
-class ClaimFailed(AssertionError):
+class ClaimError(AssertionError):
     """A measured value lies outside its band."""
 
 
@@ -81,7 +81,7 @@ def claim(
         headline: print the claim in the summary of a run.
 
     Raises:
-        ClaimFailed: if the value is outside its band, or not a number.
+        ClaimError: if the value is outside its band, or not a number.
         ValueError: if the name was used before, the band is empty or open on both sides,
             or a data set of `data` was not read.
     """
@@ -112,7 +112,7 @@ def claim(
     )
     _record_claims()
     if not held:
-        raise ClaimFailed(f"{name} = {value:.6g} is not {_band(low, high)} ({why})")
+        raise ClaimError(f"{name} = {value:.6g} is not {_band(low, high)} ({why})")
     print(f"✓ {name} = {value:.6g} is {_band(low, high)}")
 
 

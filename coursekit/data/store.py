@@ -21,7 +21,7 @@ class Dataset:
         file: its name in the data folder and in the cache.
         sha256: the checksum of its canonical bytes.
         about: one phrase for the line that says what was used.
-        stand_in: makes the text of a substitute; raises `MissingData` where it can't.
+        stand_in: makes the text of a substitute; raises `MissingDataError` where it can't.
         stand_in_about: one phrase for that substitute.
     """
 
@@ -33,7 +33,7 @@ class Dataset:
     stand_in_about: str
 
 
-class MissingData(RuntimeError):
+class MissingDataError(RuntimeError):
     """No source has the data set; the message says how to get one."""
 
 
@@ -83,7 +83,7 @@ def read_text(dataset: Dataset) -> str:
     """Read the data set from its best source and say, once a process, which one that was.
 
     Raises:
-        MissingData: if there is no file and no stand-in, with the remedy.
+        MissingDataError: if there is no file and no stand-in, with the remedy.
     """
     found = locate(dataset)
     if found:

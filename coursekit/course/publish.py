@@ -1,0 +1,100 @@
+"""Turn a run into the notebook that is committed, and check that it still is what it says."""
+
+import json
+
+import nbformat
+from nbformat import NotebookNode
+
+from coursekit.course.run import Result
+from coursekit.course.source import Lesson, digest, load, read_times
+
+LARGEST_NOTEBOOK = 1_000_000
+"""Bytes; code hosts stop showing a notebook somewhat above."""
+
+
+def publish(lesson: Lesson, result: Result) -> None:
+    """Write the executed lesson to notebooks/, the same bytes for the same run.
+
+    Raises:
+        ValueError: if the run failed or used a stand-in: what is committed is canonical.
+    """
+    stood_in = [name for name, kind in result.data.items() if kind != "canonical"]
+    if result.problem or stood_in:
+        raise ValueError(
+            f"{lesson.name} is not written to notebooks/: "
+            + (result.problem or f"{', '.join(stood_in)} came from a stand-in; set COURSEKIT_DATA")
+        )
+    executed = nbformat.read(lesson.root / "build/notebooks" / f"{lesson.name}.ipynb", 4)
+    _record_time(lesson, result)
+    made = load(lesson)  # again, for its header quotes the table just written
+    _copy_outputs(executed, made)
+    if lesson.notebook.exists():
+        _keep_machine_outputs(nbformat.read(lesson.notebook, 4), made)
+    made.metadata["coursekit"] = {
+        "source": digest(made),
+        "data": result.data,
+        "claims": result.claims,
+    }
+    nbformat.validate(made)
+    lesson.notebook.write_text(nbformat.writes(made) + "\n", "utf-8")
+
+
+def find_faults(lesson: Lesson) -> list[str]:
+    """List what is wrong with the committed notebook; nothing if it is fresh and whole."""
+    if not lesson.notebook.exists():
+        return [f"notebooks/{lesson.name}.ipynb does not exist: run 'make notebooks'"]
+    committed, made = nbformat.read(lesson.notebook, 4), load(lesson)
+    faults = []
+    if digest(committed) != digest(made):
+        faults.append("is not what its source makes: run 'make notebooks', edit only the source")
+    if committed.metadata.get("coursekit", {}).get("source") != digest(committed):
+        faults.append("was edited after it was executed: run 'make notebooks'")
+    counts = [cell.execution_count for cell in committed.cells if cell.cell_type == "code"]
+    unrun = [i for i, count in enumerate(counts, 1) if count != i]
+    if unrun:
+        faults.append(f"code cell {unrun[0]} was never run in order: run 'make notebooks'")
+    if "state" not in committed.metadata.get("widgets", {"state": None}):
+        faults.append("has widget metadata without 'state', which code hosts refuse to show")
+    size = lesson.notebook.stat().st_size
+    if size > LARGEST_NOTEBOOK:
+        faults.append(f"has {size:,} bytes, more than {LARGEST_NOTEBOOK:,}: smaller figures")
+    return [f"notebooks/{lesson.name}.ipynb {fault}" for fault in faults]
+
+
+def committed_claims(lesson: Lesson) -> dict[str, float]:
+    """Return the values that the committed, canonical notebook claims, by name."""
+    if not lesson.notebook.exists():
+        return {}
+    metadata = json.loads(lesson.notebook.read_text("utf-8"))["metadata"].get("coursekit", {})
+    return {claim["name"]: claim["value"] for claim in metadata.get("claims", [])}
+
+
+def _copy_outputs(executed: NotebookNode, made: NotebookNode) -> None:
+    """Give each code cell its outputs; one tagged "live" keeps none."""
+    for old, new in zip(executed.cells, made.cells, strict=True):
+        if new.cell_type == "code":
+            live = "live" in new.metadata.get("tags", [])
+            new.execution_count = old.execution_count
+            new.outputs = [] if live else old.outputs
+
+
+def _keep_machine_outputs(before: NotebookNode, made: NotebookNode) -> None:
+    """Keep what a cell tagged "machine" printed where it was built first, if it is unchanged."""
+    earlier = {cell.id: cell for cell in before.cells}
+    for cell in made.cells:
+        if "machine" in cell.metadata.get("tags", []) and cell.id in earlier:
+            cell.outputs = earlier[cell.id].outputs
+
+
+def _record_time(lesson: Lesson, result: Result) -> None:
+    """Keep the table of costs, to 5 s and 50 MB, unless a cost has clearly changed."""
+    times = read_times(lesson.root)
+    old = times.get(lesson.name, {"seconds": 0, "megabytes": 0})
+    new = {
+        "seconds": max(5, 5 * round(result.seconds / 5)),
+        "megabytes": max(50, 50 * round(result.megabytes / 50)),
+    }
+    changed = any(abs(new[unit] - old[unit]) > 0.5 * old[unit] for unit in new)
+    times[lesson.name] = new if changed else old
+    path = lesson.root / "notebooks" / "times.json"
+    path.write_text(json.dumps(times, indent=1, sort_keys=True) + "\n", "utf-8")

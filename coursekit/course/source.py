@@ -1,0 +1,122 @@
+"""From a text source to a notebook: cells with stable ids, the first cell, the header's time."""
+
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+KERNEL = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One notebook of a course that lies in `root`."""
+
+    root: Path
+    name: str
+
+    @property
+    def source(self) -> Path:
+        """The text that the notebook is made from."""
+        return self.root / "notebooks" / "src" / f"{self.name}.py"
+
+    @property
+    def notebook(self) -> Path:
+        """The executed notebook that is committed."""
+        return self.root / "notebooks" / f"{self.name}.ipynb"
+
+
+def find_root(start: Path | None = None) -> Path:
+    """Return the nearest folder, from `start` upwards, that holds a course.
+
+    Raises:
+        FileNotFoundError: if there is none.
+    """
+    start = (start or Path.cwd()).resolve()
+    for folder in (start, *start.parents):
+        if (folder / "notebooks" / "src").is_dir():
+            return folder
+    raise FileNotFoundError(
+        f"{start} is not inside a clone of the course (no notebooks/src): change to one"
+    )
+
+
+def find_lessons(root: Path, wanted: str | None = None) -> list[Lesson]:
+    """List the lessons in order; only those whose name begins with `wanted`, if given.
+
+    Raises:
+        ValueError: if none matches, or a notebook lies there that no source makes.
+    """
+    names = sorted(path.stem for path in (root / "notebooks" / "src").glob("*.py"))
+    strays = sorted({path.stem for path in (root / "notebooks").glob("*.ipynb")} - set(names))
+    if strays:
+        raise ValueError(
+            f"notebooks/{strays[0]}.ipynb has no source notebooks/src/{strays[0]}.py, so nothing "
+            "builds or runs it: move it away, or write its source"
+        )
+    chosen = [Lesson(root, name) for name in names if name.startswith(wanted or "")]
+    if not chosen:
+        raise ValueError(f"no notebook begins with {wanted!r}; there are {', '.join(names)}")
+    return chosen
+
+
+def load(lesson: Lesson) -> NotebookNode:
+    """Make the notebook, not yet executed, from its source.
+
+    A cell's id is a hash of its content, so that a change elsewhere leaves it as it is.
+    """
+    made = jupytext.read(lesson.source, fmt="py:percent")
+    first = nbformat.v4.new_code_cell(_bootstrap(lesson.root), metadata={"tags": ["bootstrap"]})
+    made.cells.insert(1, first)
+    made.cells[0].source = made.cells[0].source.replace("{runs_in}", _runs_in(lesson))
+    seen: dict[str, int] = {}
+    for cell in made.cells:
+        digest = hashlib.sha256(f"{cell.cell_type}\0{cell.source}".encode()).hexdigest()[:8]
+        seen[digest] = seen.get(digest, -1) + 1
+        cell.id = f"{digest}-{seen[digest]}" if seen[digest] else digest
+        cell.metadata = {key: cell.metadata[key] for key in cell.metadata if key == "tags"}
+    made.metadata = nbformat.from_dict(KERNEL)
+    made.nbformat, made.nbformat_minor = 4, 5
+    return made
+
+
+def digest(notebook: NotebookNode) -> str:
+    """Return a hash of what was written by hand: cells and their tags, not outputs."""
+    content = [
+        (cell.cell_type, cell.source, sorted(cell.metadata.get("tags", [])))
+        for cell in notebook.cells
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def read_times(root: Path) -> dict[str, dict[str, int]]:
+    """Read the committed table of what each notebook costs: seconds and megabytes."""
+    path = root / "notebooks" / "times.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def _runs_in(lesson: Lesson) -> str:
+    """Say how long the notebook takes, from the committed table."""
+    cost = read_times(lesson.root).get(lesson.name)
+    if cost is None:
+        return "not yet measured"
+    seconds = cost["seconds"]
+    time = f"{seconds} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    return f"about {time} on one processor core, {cost['megabytes']} MB of memory"
+
+
+def _bootstrap(root: Path) -> str:
+    """Return the first code cell: the template with the repository from pyproject.toml."""
+    project = root / "pyproject.toml"
+    settings = tomllib.loads(project.read_text("utf-8")) if project.exists() else {}
+    address = settings.get("tool", {}).get("coursekit", {}).get("repository", "")
+    template = Path(__file__).with_name("bootstrap.py").read_text("utf-8")
+    return template.replace('repository = ""', f"repository = {json.dumps(address)}").strip()

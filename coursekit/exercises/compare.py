@@ -1,0 +1,85 @@
+"""Compare a solution with a reference, case by case, and name the first that differs."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class NotYet(AssertionError):  # noqa: N818 (a student reads the name)
+    """A solution is not right yet; the message holds the first counter-example."""
+
+
+def agree(
+    solution: Callable[..., Any],
+    reference: Callable[..., Any],
+    cases: Iterable[tuple[Any, ...]],
+    *,
+    tolerance: float = 1e-6,
+) -> None:
+    """Call both with the arguments of each case and compare what they return.
+
+    Numbers and tensors may differ by `tolerance`, relative or absolute, whichever is larger.
+
+    Raises:
+        NotYet: at the first case where the solution fails or answers otherwise.
+    """
+    count = 0
+    for count, case in enumerate(cases, 1):
+        call = f"{solution.__name__}({', '.join(_brief(argument) for argument in case)})"
+        expected = reference(*_copies(case))
+        try:
+            answer = solution(*_copies(case))
+        except Exception as problem:
+            raise NotYet(
+                f"{call} raised {type(problem).__name__}: {problem}\n  expected {_brief(expected)}"
+            ) from problem
+        fault = _difference(answer, expected, tolerance)
+        if fault:
+            raise NotYet(
+                f"{call}\n  gave     {_brief(answer)}\n  expected {_brief(expected)}\n  {fault}"
+            )
+    print(f"✓ {solution.__name__}: right in all {count} cases")
+
+
+def _difference(answer: Any, expected: Any, tolerance: float) -> str:
+    """Say how the answer differs, or nothing if it does not."""
+    if isinstance(expected, Tensor):
+        if not isinstance(answer, Tensor):
+            return f"a tensor was expected, not {type(answer).__name__}"
+        if answer.shape != expected.shape:
+            return f"its shape is {tuple(answer.shape)}, not {tuple(expected.shape)}"
+        answer, expected = answer.double(), expected.double()
+        close = torch.isclose(answer, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+        if close.all():
+            return ""
+        where = tuple(int(i) for i in (~close).nonzero()[0])
+        return f"first at {list(where)}: {answer[where]:.6g}, not {expected[where]:.6g}"
+    if isinstance(expected, Mapping):
+        if not isinstance(answer, Mapping):
+            return f"a dictionary was expected, not {type(answer).__name__}"
+        for key in sorted({*answer, *expected}, key=repr):
+            if answer.get(key) != expected.get(key):
+                return f"first at {key!r}: {answer.get(key)}, not {expected.get(key)}"
+        return ""
+    try:
+        number = float(answer)
+    except (TypeError, ValueError):
+        return f"a number was expected, not {type(answer).__name__}"
+    same = number == expected or math.isclose(
+        number, expected, rel_tol=tolerance, abs_tol=tolerance
+    )
+    return "" if same else f"off by a factor of {number / expected:.4g}" if expected else "not 0"
+
+
+def _copies(case: tuple[Any, ...]) -> list[Any]:
+    """Copy the arguments, so that a solution that writes into them spoils nothing."""
+    return [argument.clone() if isinstance(argument, Tensor) else argument for argument in case]
+
+
+def _brief(value: Any) -> str:
+    """Write a value in one short line."""
+    text = str(value.tolist()) if isinstance(value, Tensor) else repr(value)
+    return text if len(text) <= 120 else text[:117] + "…"
