@@ -26,8 +26,8 @@ def agree(
     Raises:
         NotYet: at the first case where the solution fails or answers otherwise.
     """
-    count = 0
-    for count, case in enumerate(cases, 1):
+    cases = list(cases)
+    for case in cases:
         call = f"{solution.__name__}({', '.join(_brief(argument) for argument in case)})"
         expected = reference(*_copies(case))
         try:
@@ -41,7 +41,7 @@ def agree(
             raise NotYet(
                 f"{call}\n  gave     {_brief(answer)}\n  expected {_brief(expected)}\n  {fault}"
             )
-    print(f"✓ {solution.__name__}: right in all {count} cases")
+    print(f"✓ {solution.__name__}: right in all {len(cases)} cases")
 
 
 def _difference(answer: Any, expected: Any, tolerance: float) -> str:
