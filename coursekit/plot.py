@@ -1,6 +1,7 @@
 """One look for every picture of the course."""
 
 import matplotlib as mpl
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
@@ -45,9 +46,11 @@ def letter_table(
         label: what a value is, with its unit.
         options: passed to seaborn's `heatmap`, such as `norm`, `mask` or `vmax`.
     """
+    if "mask" in options:
+        options["mask"] = np.asarray(options["mask"])
     settings = {"cmap": SEQUENTIAL, "square": True, "cbar_kws": {"label": label, "shrink": 0.8}}
     ax = sns.heatmap(
-        table, xticklabels=list(letters), yticklabels=list(letters), ax=ax, **settings | options
+        np.asarray(table), xticklabels=list(letters), yticklabels=list(letters), ax=ax, **settings | options
     )
     ax.set(xlabel="next letter", ylabel="previous letter")
     ax.tick_params(rotation=0, length=0)

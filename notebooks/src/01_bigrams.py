@@ -1,0 +1,823 @@
+# %% [markdown]
+# # 1 · Bigrams: how far do counts go?
+#
+# How well can you guess the next letter of a name if you may look at the last one only? And does it help to look at more?
+#
+# **Afterwards you can** build a language model from a table of counts, draw names from it, score it with likelihood and perplexity, smooth it, train the same model as one layer of weights, and say when more context hurts.
+#
+# **Before**: Python, and the derivative of a logarithm.
+#
+# **Runs in** {runs_in}.
+#
+# **Source**: the bigram model follows Karpathy's makemore lectures (2022); n-grams and their smoothing follow Shannon (1948) and Chen and Goodman (1999).
+
+# %% tags=["setup", "machine"]
+import random
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import torch
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from coursekit import data
+from coursekit.notebook import claim, figure, setup, show
+
+setup("01_bigrams", seed=42)
+names = data.names()
+
+# %% [markdown]
+# ## 1.1 Counting
+#
+# A **language model** gives a probability to each token that may come next. Here a token is a letter. The smallest useful model looks at one letter and predicts the one after it, so everything it knows is in *pairs* of letters: **bigrams**.
+#
+# Where a name begins and where it ends is worth knowing too. So we write a boundary `.` on both sides and treat it as a letter: the name *emma* holds the five pairs `.e`, `em`, `mm`, `ma` and `a.`
+
+# %%
+pairs = {}
+for name in ["emma", "ava", "ada"]:
+    for previous, following in pairwise(f".{name}."):
+        pairs[previous + following] = pairs.get(previous + following, 0) + 1
+print(pairs)
+
+# %% [markdown]
+# A dictionary works, but a table is easier to compute with: row $i$ is the letter before, column $j$ the letter after, and $N_{ij}$ says how often that pair came. For that, each letter needs a number. `Vocabulary` keeps this correspondence, in a fixed order, with the boundary as number 0.
+
+# %%
+from coursekit.data.windows import word_windows
+from coursekit.tokens.vocabulary import Vocabulary
+
+vocabulary = Vocabulary(".abcdefghijklmnopqrstuvwxyz")
+V = len(vocabulary)
+windows = word_windows(["emma", "ava", "ada"], vocabulary, length=2)
+windows[:5].tolist()  # .e em mm ma a.
+
+# %% [markdown]
+# Each row of `windows` is a pair of numbers. To count pairs, read each as one number, $27i + j$, and count how often each number occurs. The library does just that, for contexts of any length:
+
+# %% tags=["shown"]
+from coursekit.models.ngram import count_ngrams
+
+show(count_ngrams)
+
+# %% [markdown]
+# Does it agree with the dictionary?
+
+# %%
+table = count_ngrams(windows, V)
+for pair, count in pairs.items():
+    i, j = vocabulary.encode(pair)
+    assert table[i, j] == count
+assert table.sum() == sum(pairs.values())
+
+# %% [markdown]
+# It does. Now all the names.
+#
+# **Predict** before you run the next cells: of the 27 × 27 = 729 pairs, how many never occur in some 32,000 names? A handful, about a hundred, or more than half?
+
+# %% tags=["data"]
+windows = word_windows(names, vocabulary, length=2)
+N = count_ngrams(windows, V)
+letters = sum(len(name) + 1 for name in names)
+exact = {"why": "a whole number, no chance involved", "data": ["names"]}
+claim("pairs-counted", N.sum(), 228_146, 228_146, stand_in=(letters, letters), **exact)
+claim("empty-cells", (N == 0).sum(), 102, 102, stand_in=(50, 150), **exact)
+
+# %% tags=["figure", "nbval-ignore-output"]
+from matplotlib.colors import LogNorm
+
+from coursekit.plot import letter_table
+
+plt.figure(figsize=(8, 7))
+letter_table(
+    N, vocabulary.characters, label="times the pair occurs", mask=N == 0, norm=LogNorm(1, 7e3)
+)
+plt.title("White: the pair never occurs")
+figure("counts", alt="Table of 27 by 27 letter pairs; rows a, n and . are bright, row q almost empty.")
+
+# %% [markdown]
+# Read a row: it shows what follows a letter. Vowels (a, e, i, o) have bright rows and bright columns. Row *q* is nearly empty, with one good entry at *u*. The first column says how names end: on *a*, *n* or *e*, hardly ever on *q* or *c*.
+
+# %% [markdown]
+# ## 1.2 From counts to probabilities
+#
+# The probability of $j$ after $i$ is the share of $j$ among all that followed $i$:
+#
+# $$P_{ij} = \frac{N_{ij}}{\sum_k N_{ik}}$$
+#
+# The sum runs over a *row*. In code that is one word, `keepdim`, and it is easy to get wrong. You will meet this formula written `P = C / C.sum()`. Here are three versions; only one of them has rows that sum to 1.
+
+# %% tags=["data"]
+versions = {
+    "N / N.sum()": N / N.sum(),
+    "N / N.sum(1)": N / N.sum(1),
+    "N / N.sum(1, keepdim=True)": N / N.sum(1, keepdim=True),
+}
+for code, shares in versions.items():
+    rows, columns = shares.sum(1), shares.sum(0)
+    print(f"{code:28} rows sum to {rows.min():.3f} … {rows.max():.3f}, "
+          f"columns to {columns.min():.3f} … {columns.max():.3f}")  # fmt: skip
+
+# %% [markdown]
+# The first divides by everything. The second is the treacherous one: without `keepdim` the 27 row sums become one *row* of numbers, so column $j$ is divided by the sum of row $j$. Its **columns** sum to 1, because each letter is left as often as it is entered. No error, no warning, a wrong model.
+
+# %% tags=["data"]
+P = N / N.sum(1, keepdim=True)
+claim("row-sum-error", (P.sum(1) - 1).abs().max(), high=1e-6, why="27 rounded shares a row")
+worst = (versions["N / N.sum(1)"].sum(1) - 1).abs().max()
+claim("row-sum-error-without-keepdim", worst, low=1, why="rows reach 7: far from 1")
+
+# %% [markdown]
+# The library's version works in double precision and can add *fake counts* α, which we need in a moment. With α = 0 it is the line above.
+
+# %% tags=["shown"]
+from coursekit.models.ngram import smooth
+
+show(smooth)
+
+# %% tags=["data"]
+assert_close(smooth(N, alpha=0), P.double(), rtol=1e-6, atol=0)
+
+# %% [markdown]
+# > **Exercise 1.** Write `row_shares(counts)`: a square tensor of counts in, probabilities out, each row summing to 1. Check: `check_row_shares`.
+# >
+# > <details><summary>Hint 1</summary>Which axis do you sum over, if a row must sum to 1?</details>
+# > <details><summary>Hint 2</summary>What is the shape of the sum with and without <code>keepdim=True</code>, and along which axis does PyTorch stretch it?</details>
+#
+# The check does not know whose solution it runs. Change the cell below and run both.
+
+
+# %% tags=["exercise", "solution"]
+def row_shares(counts):
+    return counts / counts.sum(1, keepdim=True)
+
+
+# %%
+from coursekit.exercises import bigrams as exercises
+
+exercises.check_row_shares(row_shares)
+
+# %% [markdown]
+# ## 1.3 Drawing names
+#
+# To draw a name, begin at the boundary, draw a letter from its row, go to that letter's row, and so on until the boundary comes again. Each draw depends on the draws before it: **ancestral sampling**.
+
+# %% tags=["data"]
+generator = torch.Generator().manual_seed(42)
+letter, drawn = 0, []
+while not drawn or letter:
+    letter = int(torch.multinomial(P[letter], 1, generator=generator))
+    drawn.append(letter)
+vocabulary.decode(drawn)
+
+# %% [markdown]
+# The library wraps a table as a model, `NGram`, which maps letters to the logarithms of the probabilities of the next one, and has one function that samples from any such model:
+
+# %% tags=["shown"]
+from coursekit.models.ngram import NGram
+from coursekit.sample import sample_text
+
+show(NGram, sample_text)
+
+# %% tags=["data"]
+bigram = NGram(smooth(N, alpha=0))
+generator = torch.Generator().manual_seed(42)
+again = sample_text(bigram, vocabulary, ".", steps=50, generator=generator, stop=".")
+assert again + "." == vocabulary.decode(drawn)
+[sample_text(bigram, vocabulary, ".", 50, generator, stop=".") for _ in range(8)]
+
+# %% [markdown]
+# Not names, but not noise either: compare them with a model that has learnt nothing, in which all letters are equally likely.
+
+# %% tags=["data"]
+uniform = NGram(torch.full((V, V), 1 / V, dtype=torch.float64))
+[sample_text(uniform, vocabulary, ".", 50, generator, stop=".") for _ in range(4)]
+
+# %% [markdown]
+# Is the sampler right? Draw 100,000 first letters. A share that should be $p$ then comes out within three standard errors, $3\sqrt{p(1-p)/100000}$, nearly always. The next cell prints the largest deviation among all letters, in standard errors.
+
+# %% tags=["data"]
+p = P[0].double()
+draws = torch.multinomial(p, 100_000, replacement=True, generator=generator)
+share = torch.bincount(draws, minlength=V) / 100_000
+error = (p * (1 - p) / 100_000).sqrt()
+largest = ((share - p).abs() / error)[p > 0].max()
+claim("sampling-error", largest, high=3, why="three standard errors, fixed generator", data=["names"])
+
+# %% [markdown]
+# ## 1.4 How good is a model? Likelihood
+#
+# A good model finds the real names likely. The probability of a whole name is a product, by the **chain rule**:
+#
+# $$p(\text{emma}) = p(e\mid .)\; p(m\mid e)\; p(m\mid m)\; p(a\mid m)\; p(.\mid a)$$
+#
+# (That each factor looks at one letter only is our model's assumption; the chain rule itself needs none. Section 1.9 checks it.) Products of many small numbers vanish in a computer, so we add logarithms. Turn the sign round and divide by the number of letters, and you have the **mean negative log-likelihood**, NLL, in *nats* a letter. Lower is better, 0 is perfect.
+
+# %% tags=["data"]
+total = 0.0
+for i, j in word_windows(["emma"], vocabulary, length=2).tolist():
+    total -= P[i, j].log().item()
+    print(f"p({vocabulary.decode([j])} | {vocabulary.decode([i])}) = {P[i, j]:.4f}")
+print(f"p(emma) = {torch.tensor(-total).exp():.3g},  NLL = {total / 5:.4f} nats a letter")
+
+# %% tags=["shown"]
+from coursekit.score import mean_nll
+
+show(mean_nll)
+
+# %% [markdown]
+# **Predict**: a model that guesses all 27 letters alike has an NLL of $\ln 27 = 3.2958$. How far down does the bigram table get?
+
+# %% tags=["data"]
+assert_close(mean_nll(bigram, word_windows(["emma"], vocabulary, 2)), total / 5, rtol=1e-5, atol=0)
+published = "published as 2.4540 (Karpathy 2022); counting involves no chance"
+bounds = {"data": ["names"], "stand_in": (2.440, 2.470), "headline": True}
+claim("uniform-nll", mean_nll(uniform, windows), 3.29583, 3.29584, why="ln 27 = 3.295837")
+claim("count-nll", mean_nll(bigram, windows), 2.45395, 2.45405, why=published, **bounds)
+
+# %% [markdown]
+# No table of pairs can do better on these names: shares of counts are what maximises the likelihood. That is also their weakness. What does the model think of a pair it has never seen?
+
+# %% tags=["data"]
+unseen = word_windows(["macmillan"], vocabulary, length=2)
+print("times cm occurs:", int(N[vocabulary.encode("c")[0], vocabulary.encode("m")[0]]))
+print("NLL of macmillan:", mean_nll(bigram, unseen))
+assert mean_nll(bigram, unseen) == float("inf")
+
+# %% [markdown]
+# Infinite. One pair that never came, and the whole name is impossible.
+#
+# > **Exercise 2.** Write `word_nll(shares, letters)`: the mean NLL of one word, in nats. `shares[i, j]` is the probability of $j$ after $i$; `letters` is a list of ids without boundaries; id 0 is the boundary. Check: `check_word_nll`.
+# >
+# > <details><summary>Hint 1</summary>A word of three letters takes four steps.</details>
+# > <details><summary>Hint 2</summary>Pair <code>[0, *letters]</code> with <code>[*letters, 0]</code>.</details>
+
+
+# %% tags=["exercise", "solution"]
+def word_nll(shares, letters):
+    steps = shares[[0, *letters], [*letters, 0]]
+    return -steps.log().mean().item()
+
+
+# %%
+exercises.check_word_nll(word_nll)
+
+# %% [markdown]
+# ## 1.5 Smoothing: a little doubt
+#
+# Pretend that each pair came α times more often than it did:
+#
+# $$P_{ij} = \frac{N_{ij} + \alpha}{\sum_k N_{ik} + \alpha V}$$
+#
+# Nothing is impossible any more. α = 1 is called *add-one* or *Laplace* smoothing. A very large α drowns the counts, and all letters become equally likely.
+
+# %% tags=["data"]
+add_one = NGram(smooth(N, alpha=1))
+again = {"why": "published as 2.4546 (Karpathy 2022)", "data": ["names"], "headline": True}
+claim("add-one-nll", mean_nll(add_one, windows), 2.45455, 2.45465, stand_in=(2.44, 2.47), **again)
+drowned = mean_nll(NGram(smooth(N, alpha=1e9)), windows)
+claim("huge-alpha-nll", drowned, 3.29573, 3.29594, why="tends to ln 27 = 3.29584, here within 1e-4")
+print("NLL of macmillan now:", mean_nll(add_one, unseen))
+
+# %% [markdown]
+# On the names that were counted, each fake count costs a little: 2.4546 instead of 2.4540. Its use shows on names that were *not* counted. So split them: count on 80 % (**training** names), choose α on another 10 % (**development** names), and leave the last 10 % (**test** names) alone until all choices are made.
+#
+# **Predict**: which of the two curves below rises from the first fake count on, and which one falls first?
+
+# %% tags=["data"]
+train, dev, test = data.split_words(names)
+counts = count_ngrams(word_windows(train, vocabulary, 2), V)
+alphas = [0.01 * 10 ** (k / 4) for k in range(21)]
+curves = {
+    part: [mean_nll(NGram(smooth(counts, a)), word_windows(words, vocabulary, 2)) for a in alphas]
+    for part, words in {"training": train, "development": dev}.items()
+}
+best = alphas[curves["development"].index(min(curves["development"]))]
+print(f"lowest development NLL {min(curves['development']):.4f} at α = {best:.2f}")
+assert curves["training"] == sorted(curves["training"])
+
+# %% tags=["figure", "nbval-ignore-output"]
+for part, values in curves.items():
+    plt.plot(alphas, values, marker="o", markersize=4, label=f"{part} names")
+plt.axhline(torch.tensor(V).log(), color="grey", linestyle=":", label="uniform guess, ln 27")
+plt.xscale("log")
+plt.gca().set(xlabel="fake counts α", ylabel="NLL (nats a letter)")
+plt.legend()
+figure("smoothing", alt="NLL against α: flat near 2.45 up to α = 10, then rising towards ln 27.")
+
+# %% [markdown]
+# The training curve only rises. The development curve has a minimum, at a fraction of a count, but it is so flat that you don't see it: with 228,146 pairs for 729 cells, smoothing hardly matters. Without any (α = 0) the development NLL would still be infinite. Smoothing will matter a lot when there are more cells than letters of text, in section 1.8.
+#
+# What α does to a single row is easier to see with a rare letter. Here is row *q* at three strengths:
+
+
+# %% tags=["figure", "nbval-ignore-output"]
+def draw_row(letter="q", alpha=1.0, ax=None):
+    ax = ax or plt.subplots(figsize=(8, 2.5))[1]
+    row = smooth(N, alpha)[vocabulary.encode(letter)[0]]
+    ax.bar(list(vocabulary.characters), row)
+    ax.set(title=f"α = {alpha:g}", ylabel=f"share after {letter}", ylim=(0, 1))
+
+
+for ax, alpha in zip(plt.subplots(3, 1, figsize=(8, 6), sharex=True)[1], (0, 10, 1000), strict=True):
+    draw_row("q", alpha, ax)
+plt.xlabel("next letter")
+figure("row-q", alt="Shares after q: three quarters on u at α = 0, flatter at 10, even at 1000.")
+
+# %% [markdown]
+# With a running kernel you can move both controls yourself. Try *a*, a letter with thousands of pairs: how large must α be before its row goes flat?
+
+# %% tags=["live", "nbval-ignore-output"]
+from coursekit.widgets import play
+
+play(draw_row, letter=list("aeqxz"), alpha=[0, 0.1, 1, 10, 100, 1000, 10_000])
+
+# %% [markdown]
+# ## 1.6 The same model as one layer of weights
+#
+# Counting works because the model is a table. Larger models are not tables; they are *trained*. So let us train this one, where we know the answer.
+#
+# Write the previous letter as a **one-hot** vector: 27 numbers, a 1 at its place and 0 elsewhere. Multiply by a matrix $W$ of 27 × 27 weights. The result is read as *log-counts*, or **logits**; exponentiate and divide by the sum (**softmax**) and you have probabilities:
+#
+# $$P_{ij} = \frac{e^{W_{ij}}}{\sum_k e^{W_{ik}}}$$
+
+# %% tags=["data"]
+W = torch.randn(V, V)
+x, y = windows[:, 0], windows[:, 1]
+logits = F.one_hot(x, V).float() @ W
+difference = (logits - W[x]).abs().max()
+claim("one-hot-difference", difference, 0, 0, why="exact: the other 26 products are 0")
+
+# %% [markdown]
+# A one-hot row times a matrix picks out a row of the matrix, exactly. So the layer is a look-up, `W[x]`, and the big one-hot matrix need not exist.
+#
+# Now the loss. The mean over all 228,146 pairs is a sum over 729 cells, each weighted with its count, since equal pairs have equal loss:
+#
+# $$-\frac1n\sum_{\text{pairs}} \log P_{x y} = -\frac{1}{n}\sum_{ij} N_{ij} \log P_{ij}$$
+
+# %% tags=["shown"]
+from coursekit.models.ngram import Bigram
+from coursekit.score import table_nll
+
+show(Bigram, table_nll)
+
+# %% tags=["data"]
+pair_by_pair = F.cross_entropy(W[x].double(), y)
+assert_close(table_nll(W.double(), N), pair_by_pair, rtol=1e-12, atol=1e-12)
+print(f"loss at the start {pair_by_pair:.4f} nats; ln 27 would be 3.2958")
+
+# %% [markdown]
+# The two agree to twelve digits, and the second costs 729 terms a step, whatever the number of names. That is why the following 500 steps of gradient descent on *all* names take a fraction of a second. The step size is a bold 50: the gradient of a cell is its share among 228,146 pairs, so it is tiny.
+
+
+# %% tags=["data"]
+def descend(counts, steps, rate=50.0, seed=42):
+    torch.manual_seed(seed)
+    layer, losses = Bigram(len(counts)).double(), []
+    for _ in range(steps):
+        loss = table_nll(layer.weights, counts)
+        (slope,) = torch.autograd.grad(loss, layer.weights)
+        layer.weights.data -= rate * slope
+        losses.append(loss.item())
+    return layer, losses
+
+
+layer, losses = descend(N, steps=500)
+near = {"why": "at most 0.005 nats above the counts, the notes' own mark", "data": ["names"]}
+above = mean_nll(layer, windows) - mean_nll(bigram, windows)
+claim("network-nll", mean_nll(layer, windows), 2.4540, 2.4590, stand_in=(2.440, 2.475),
+      headline=True, **near)  # fmt: skip
+claim("network-above-counts", above, 0, 0.005, **near)
+
+# %% [markdown]
+# Three thousandths of a nat from the table. Is it "exactly the counting table", as one can read?
+
+# %% tags=["data"]
+counted, learnt = smooth(N, 0), layer.weights.softmax(-1).detach()
+frequent = N.sum(1) > 5000
+gap = (learnt - counted).abs()
+claim("network-frequent-rows", gap[frequent].max(), high=3e-3, why="frequent rows are learnt first")
+print(f"largest difference in any row: {gap.max():.3f}")
+offset = layer.weights.detach() - N.double().log()
+spread = torch.stack([row[n >= 100].std() for row, n in zip(offset, N, strict=True) if (n >= 100).sum() > 2])
+means = torch.stack([row[n >= 100].mean() for row, n in zip(offset, N, strict=True) if (n >= 100).sum() > 2])
+print(f"W - log N within a row: spread {spread.median():.4f}; between rows: {means.min():.2f} … {means.max():.2f}")
+
+# %% [markdown]
+# Nearly, and only in the probabilities:
+#
+# - On frequent letters the two agree to three decimals. On rare ones (few names have a *q*) they do not yet.
+# - The weights are *not* the log-counts: each row is off by its own constant, which softmax removes. Within a row the difference hardly varies.
+# - It is the *unsmoothed* table that training approaches, and it never arrives: a share of 0 needs a weight of $-\infty$.
+#
+# How slowly does it approach? Let us watch the distance to the table's NLL for longer.
+
+# %% tags=["data"]
+layer, losses = descend(N, steps=4000)
+gaps = torch.tensor(losses) - mean_nll(bigram, windows)
+steps = torch.arange(1, len(gaps) + 1)
+empty = layer.weights.softmax(-1)[N == 0]
+decades = (gaps[3999].log() - gaps[399].log()) / torch.tensor(10.0).log()
+claim("gap-slope", decades, -1.2, -0.8, why="a gap that falls like 1 / steps has slope -1", data=["names"])
+print(f"after 4000 steps the loss is {gaps[-1]:.5f} above the table's")
+print(f"the {len(empty)} empty cells still have shares up to {empty.max():.4f}")
+
+# %% tags=["figure", "nbval-ignore-output"]
+plt.loglog(steps, gaps, label="gradient descent, rate 50")
+plt.loglog(steps[20:], gaps[399] * 400 / steps[20:], color="grey", linestyle=":", label="∝ 1 / steps")
+plt.gca().set(xlabel="steps", ylabel="NLL above the table's (nats)")
+plt.legend()
+figure("gap", alt="Gap to the counted table against steps, both logarithmic: a line of slope −1.")
+
+# %% [markdown]
+# The gap falls like one over the number of steps: ten times closer takes ten times longer, for ever. Counting gets there in one pass. Training is not the better way to *this* model. It is the way that still works when there is no table: in the next notebook, the row of the table becomes a computation.
+
+# %% [markdown]
+# ## 1.7 Perplexity: the number of faces of the die
+#
+# NLL in nats is hard to picture. Its exponential, the **perplexity**, is not: it is the number of equally likely tokens between which one would be as uncertain.
+#
+# $$\text{PPL} = \exp\Big(-\frac1n\sum_t \log p(w_t\mid \text{context})\Big)$$
+#
+# A uniform guess among 27 letters has perplexity 27. The formula is also the inverse of the *geometric* mean of the probabilities.
+
+# %% tags=["data"]
+from coursekit.score import perplexity
+
+exact = "27 equal shares, up to rounding"
+claim("uniform-perplexity", perplexity(mean_nll(uniform, windows)), 27 - 1e-9, 27 + 1e-9, why=exact)
+shares = counted[x, y]
+geometric = 1 / shares.log().mean().exp()
+assert_close(perplexity(mean_nll(bigram, windows)), geometric.item(), rtol=1e-9, atol=0)
+print(f"bigram table: {geometric:.2f};  mean of 1 / p instead: {(1 / shares).mean():.2f}")
+
+# %% [markdown]
+# Mind the order: the exponential of a mean is not the mean of exponentials. The second number above averages $1/p$ letter by letter; a few very unlikely letters dominate it.
+
+# %% tags=["data"]
+ratio = (1 / shares).mean() / geometric
+claim("mean-of-exponentials", ratio, low=1.5, why="Jensen's inequality gives ≥ 1", data=["names"])
+
+# %% [markdown]
+# > **Exercise 3.** Write `surprise(shares)`: the perplexity of a tensor with the probabilities that a model gave to the tokens that came. It must work for 1000 tokens of probability 0.1. Check: `check_surprise`.
+# >
+# > <details><summary>Hint 1</summary>The product of 1000 such numbers is 0 in a computer. What about their logarithms?</details>
+# > <details><summary>Hint 2</summary>Logarithm, mean, minus, exponential, in this order.</details>
+
+
+# %% tags=["exercise", "solution"]
+def surprise(shares):
+    return shares.double().log().mean().neg().exp().item()
+
+
+# %%
+exercises.check_surprise(surprise)
+
+# %% [markdown]
+# ## 1.8 More context: n-grams
+#
+# One letter of context is little. An **n-gram** model looks at the last $n-1$ tokens: none in a unigram model, one in a bigram model, two in a trigram model. Nothing else changes. The table has one row for each context, so $V^{n-1}$ rows.
+#
+# We take ordinary text, a paragraph of market news, and predict it letter by letter. The first 80 % are for counting, the rest for scoring. The cut is *contiguous*: a shuffled split would put neighbours of the test letters into training.
+
+# %%
+news = data.NEWS
+characters = Vocabulary.of(news)
+ids = torch.tensor(characters.encode(news))
+cut = int(0.8 * len(ids))
+print(f"{len(news)} characters, V = {len(characters)}; {cut} for counting, {len(ids) - cut} for scoring")
+print(news[:75])
+
+# %% [markdown]
+# **Predict**: rank unigram, bigram, trigram and 4-gram, with add-one smoothing, by their perplexity on the rest of the paragraph.
+
+# %%
+from coursekit.data.windows import slide_windows
+
+
+def fit_news(order, alpha=1.0):
+    return NGram(smooth(count_ngrams(slide_windows(ids[:cut], order), len(characters)), alpha))
+
+
+def score_news(model):
+    return perplexity(mean_nll(model, slide_windows(ids[cut:], model.context + 1)))
+
+
+scores = {order: score_news(fit_news(order)) for order in (1, 2, 3, 4)}
+for order, value in scores.items():
+    print(f"{order}-gram: {value:6.2f}  ({len(ids) - cut - order + 1} characters scored)")
+
+# %% tags=["figure", "nbval-ignore-output"]
+plt.bar(["unigram", "bigram", "trigram", "4-gram"], scores.values(), width=0.6)
+plt.axhline(len(characters), color="grey", linestyle=":")
+plt.text(3.45, len(characters) - 2.5, f"uniform guess: {len(characters)}", ha="right")
+plt.gca().set(ylabel="perplexity on held-out text", title="Add-one smoothing, 628 letters counted")
+plt.grid(axis="x", visible=False)
+figure("news", alt="Bars of perplexity: bigram lowest, then unigram, trigram and 4-gram.")
+
+# %%
+why = "arithmetic on a fixed text: {:.2f} to two decimals"
+claim("news-unigram", scores[1], 20.935, 20.945, why=why.format(20.94))
+claim("news-bigram", scores[2], 18.815, 18.825, why=why.format(18.82))
+claim("news-trigram", scores[3], 28.075, 28.085, why=why.format(28.08))
+claim("news-4-gram", scores[4], 33.915, 33.925, why=why.format(33.92))
+assert scores[2] < scores[1] < scores[3] < scores[4] < len(characters)
+
+# %% [markdown]
+# More context made it *worse*. The trigram loses even to the unigram, which looks at nothing. "More context wins" is not a law: 628 letters spread over $39^2 = 1521$ contexts leave most rows empty, and an empty row predicts $1/V$, whatever the text.
+
+# %%
+trigram = fit_news(3)
+row = trigram(torch.tensor([characters.encode("zq")])).exp()
+claim("unseen-context", row.max() * len(characters), 1 - 1e-9, 1 + 1e-9, why="1/V in every cell")
+sums = trigram.log_table.exp().sum(-1)
+claim("trigram-row-sums", (sums - 1).abs().max(), high=1e-9, why="39 rounded shares a row")
+
+# %% [markdown]
+# Is a smaller α the cure? Here is the whole grid.
+
+# %%
+print("α     ", *(f"{order}-gram".rjust(8) for order in (1, 2, 3, 4)))
+grid = {}
+for alpha in (0.01, 0.03, 0.1, 0.3, 1.0):
+    grid[alpha] = [score_news(fit_news(order, alpha)) for order in (1, 2, 3, 4)]
+    print(f"{alpha:<6}", *(f"{value:8.2f}" for value in grid[alpha]))
+best = [min(row[k] for row in grid.values()) for k in range(4)]
+claim("best-trigram-over-bigram", best[2] / best[1], low=1.2, why="the bigram stays well ahead")
+
+# %% [markdown]
+# It helps, but the bigram stays ahead at every α. (Choosing α on the text that is scored flatters all of them; even so.)
+#
+# What does such a model write? One trap first, often met: code that takes the context as `text[-(n - 1):]`. For $n = 1$ this is `text[-0:]`, which is *the whole text*. The model then looks up a context that it has never seen, and draws all characters alike.
+
+# %%
+print("wrong:", repr("market"[-0:]), "  right:", repr("market"[len("market") - 0 :]))
+generator = torch.Generator().manual_seed(42)
+for order in (1, 2, 3):
+    text = sample_text(fit_news(order, 0.03), characters, "Sh", 250, generator)
+    assert len(text) == 250
+    print(f"\n{order}-gram: Sh" + text.replace("\n", " "))
+
+# %%
+unigram = fit_news(1, alpha=0)
+text = sample_text(unigram, characters, "", 4000, torch.Generator().manual_seed(42))
+spaces = text.count(" ") / len(text)
+expected = news[:cut].count(" ") / cut
+error = (expected * (1 - expected) / 4000) ** 0.5
+claim("unigram-spaces", abs(spaces - expected) / error, high=3, why="three standard errors of 4000 draws")
+print(f"spaces drawn {spaces:.3f}, in the text {expected:.3f}, in a uniform draw {1 / len(characters):.3f}")
+
+# %% [markdown]
+# > **Exercise 4.** Write `count_trigrams(words)`: a dictionary from each run of three characters to how often it occurs. Each word gets *two* boundaries `.` before it and one after it; no run reaches from one word into the next. Check: `check_count_trigrams`.
+# >
+# > <details><summary>Hint 1</summary>What are the contexts of the first letter, and of the end?</details>
+# > <details><summary>Hint 2</summary>Pad one word to <code>"..ab."</code> and slide over it; then do so for each word on its own.</details>
+
+
+# %% tags=["exercise", "solution"]
+def count_trigrams(words):
+    counts = {}
+    for word in words:
+        padded = f"..{word}."
+        for i in range(len(padded) - 2):
+            run = padded[i : i + 3]
+            counts[run] = counts.get(run, 0) + 1
+    return counts
+
+
+# %%
+exercises.check_count_trigrams(count_trigrams)
+
+# %% [markdown]
+# ## 1.9 The chain rule, and why tables cannot be the answer
+#
+# The factorisation into "next given all before" holds for *every* distribution. Take any table of probabilities for four bits, $2^4 = 16$ numbers, and rebuild it from its conditionals:
+
+# %%
+joint = torch.rand(2, 2, 2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(42))
+joint /= joint.sum()
+product = torch.ones_like(joint)
+for n in range(1, 5):
+    first_n = joint.flatten(n).sum(-1) if n < 4 else joint  # p of the first n bits
+    given = first_n / first_n.sum(-1, keepdim=True)  # of bit n, given those before
+    product = product * given.view(*given.shape, *[1] * (4 - n))
+claim("chain-rule-error", (product - joint).abs().max(), high=1e-12, why="rounding in float64")
+
+# %% [markdown]
+# So a model of "the next one given the past" loses nothing. The trouble is its size. Suppose daily returns are sorted into 5 classes and you use the last 21 days, a month of trading. A table then needs one row for each possible month.
+
+# %%
+contexts = 5**21
+print(f"{contexts:,} contexts, {contexts * 5:,} probabilities, {contexts * 4:,} of them free")
+claim("month-contexts", contexts, 476_837_158_203_124.5, 476_837_158_203_125.5, why="5 to the 21st")
+
+# %% [markdown]
+# You will read "a table of $5^{21}$ entries"; that is the number of its *rows*. Each row has five entries, four of them free. And history provides one month of this kind a day.
+#
+# This is the **curse of dimensionality**. The same thing in letters: how many different runs of $n$ letters are possible, and how many occur in a large text?
+
+# %% tags=["data", "setup"]
+plays = data.shakespeare()
+alphabet = Vocabulary.of(plays)
+letters = torch.tensor(alphabet.encode(plays))
+orders = range(1, 9)
+seen = [len({plays[i : i + n] for i in range(len(plays) - n + 1)}) for n in orders]
+share_seen = seen[4] / len(alphabet) ** 5
+claim("five-grams-seen", share_seen, high=1e-3, why="at most 1.2 million of V^5 > 10^9", data=["shakespeare"])
+
+# %% tags=["figure", "nbval-ignore-output"]
+plt.semilogy(orders, [len(alphabet) ** n for n in orders], marker="o", label="possible, $V^n$")
+plt.semilogy(orders, seen, marker="o", label="different ones that occur")
+plt.axhline(len(plays), color="grey", linestyle=":", label="letters of text")
+plt.gca().set(xlabel="length n of the run (letters)", ylabel="number of runs")
+plt.legend()
+figure("curse", alt="Possible runs grow as V to the n; those that occur level off below the text's length.")
+
+# %% [markdown]
+# Beyond four letters nearly everything that *could* be said is never said in a million letters. A table learns nothing about it. A model that is not a table can, if it knows that some contexts are alike; that is what the following notebooks are about.
+
+# %% [markdown]
+# ## 1.10 When does more context pay? When there is more text
+#
+# The trigram lost on 628 letters. **Predict**: does it ever win with add-one smoothing, and from how many letters on? We count on growing pieces of a large text and score on its last tenth, always the same.
+
+# %% tags=["data"]
+held_out = letters[int(0.9 * len(letters)) :]
+sizes = [1000, 3000, 10_000, 20_000, 40_000, 80_000, 160_000]
+
+
+def score_plays(order, size, rule):
+    counts = count_ngrams(slide_windows(letters[:size], order), len(alphabet))
+    return perplexity(mean_nll(NGram(rule(counts)), slide_windows(held_out, order)))
+
+
+laplace = {n: [score_plays(n, size, lambda c: smooth(c, 1)) for size in sizes] for n in (1, 2, 3)}
+for size, *row in zip(sizes, *laplace.values(), strict=True):
+    print(f"{size:>7} letters:", *(f"{n}-gram {value:6.2f}  " for n, value in zip((1, 2, 3), row, strict=True)))
+
+# %% tags=["data"]
+lead = [two - three for two, three in zip(laplace[2], laplace[3], strict=True)]
+first = next(k for k, value in enumerate(lead) if value > 0)
+part = -lead[first - 1] / (lead[first] - lead[first - 1])
+crossing = sizes[first - 1] * (sizes[first] / sizes[first - 1]) ** part
+band = {"why": "between two sizes that were measured", "data": ["shakespeare"]}
+claim("crossing-letters", crossing, 20_000, 40_000, stand_in=(10_000, 40_000), headline=True, **band)
+
+# %% [markdown]
+# With enough text the trigram overtakes the bigram, somewhere between 20,000 and 40,000 letters of Shakespeare. So the answer to "how much context?" is another question: how much text?
+#
+# But is it the *context* that hurt on little text, or the *smoothing*? An empty trigram row says "all letters alike", although the bigram row below it knows better. A better rule asks it.
+
+# %% [markdown]
+# ## 1.11 Kneser–Ney: ask the shorter context
+#
+# **Interpolated Kneser–Ney** smoothing takes a discount $d$, say 0.75, off each count that was seen, and spends what it collected on the next shorter context:
+#
+# $$p(w\mid c) = \frac{\max(N_{cw} - d, 0)}{N_c} + \frac{d\, \#\{w: N_{cw} > 0\}}{N_c}\; p_{\text{short}}(w\mid c')$$
+#
+# Its second idea is what $p_{\text{short}}$ counts. In English *u* is frequent after *q*, and only there would we fall back on it in vain. So the shorter table counts not how *often* $w$ came, but after how many *different* letters it came.
+
+# %% tags=["shown"]
+from coursekit.models.ngram import kneser_ney
+
+show(kneser_ney)
+
+# %% [markdown]
+# On tiny counts, by hand. Two letters; *b* came nine times, always after *a*; *a* came once after each:
+
+# %%
+tiny = torch.tensor([[1, 9], [1, 0]])
+d = 0.75
+befores = torch.tensor([2.0, 1.0], dtype=torch.float64)  # a follows two letters, b one
+short = (befores - d) / 3 + d * 2 / 3 * 0.5  # backed by 1/V = 0.5
+row_a = (torch.tensor([1.0, 9.0]) - d) / 10 + d * 2 / 10 * short
+row_b = torch.tensor([1 - d, 0.0]) / 1 + d * 1 / 1 * short
+assert_close(kneser_ney(tiny, d), torch.stack([row_a, row_b]))
+print("b after b, from plain frequencies:", round(d * 9 / 11, 2))
+kneser_ney(tiny, d)
+
+# %% [markdown]
+# Look at the lower right: *b* after *b*, which never came. Falling back on plain frequencies, 9 of 11 letters being *b*, would have given it a large share. Kneser–Ney gives it a quarter: nine times is not much if it is always in the same place. Now the same texts as before:
+
+# %% tags=["data"]
+backed = {n: [score_plays(n, size, kneser_ney) for size in sizes] for n in (2, 3)}
+for size, *row in zip(sizes, *backed.values(), strict=True):
+    print(f"{size:>7} letters:", *(f"{n}-gram {value:6.2f}  " for n, value in zip((2, 3), row, strict=True)))
+ratios = torch.tensor(backed[3]) / torch.tensor(laplace[3])
+claim("kneser-ney-trigram", ratios.max(), high=1.01, why="never worse than add-one", data=["shakespeare"])
+assert all(three < two for two, three in zip(backed[2], backed[3], strict=True))
+
+# %% tags=["figure", "nbval-ignore-output"]
+styles = {2: "o", 3: "s"}
+for n, marker in styles.items():
+    plt.plot(sizes, laplace[n], marker=marker, linestyle="--", color=f"C{n - 2}", label=f"{n}-gram, add-one")
+    plt.plot(sizes, backed[n], marker=marker, color=f"C{n - 2}", label=f"{n}-gram, Kneser–Ney")
+plt.xscale("log")
+plt.gca().set(xlabel="letters counted", ylabel="perplexity on held-out text")
+plt.legend()
+figure("crossing", alt="Add-one trigram crosses the bigram near 30,000 letters; Kneser–Ney trigram is below it from the start.")
+
+# %% [markdown]
+# With Kneser–Ney the trigram is ahead from the first thousand letters on. The context never hurt. What hurt was a rule that threw away what was known.
+#
+# How far does it carry on names? Longer and longer contexts, counted on the training names, compared on the development names:
+
+# %% tags=["data"]
+def fit_names(order):
+    return NGram(kneser_ney(count_ngrams(word_windows(train, vocabulary, order), V)))
+
+
+models = {order: fit_names(order) for order in (1, 2, 3, 4, 5)}
+for order, model in models.items():
+    print(f"{order}-gram: {mean_nll(model, word_windows(dev, vocabulary, order)):.4f} nats on development names")
+five = mean_nll(models[5], word_windows(dev, vocabulary, 5))
+band = {"why": "arithmetic on a fixed split: 1.9935", "data": ["names"], "headline": True}
+claim("five-gram-dev-nll", five, 1.99345, 1.99355, stand_in=(1.97, 2.01), **band)
+print(f"on test names, looked at once: {mean_nll(models[5], word_windows(test, vocabulary, 5)):.4f}")
+
+# %% [markdown]
+# Remember this number. A hierarchical network in the lecture that this course follows reaches 1.9937 on the same development names, after 200,000 training steps. A table of counts with a good rule, made in a second, is the baseline that the networks of the next three notebooks have to beat.
+
+# %% tags=["data"]
+generator = torch.Generator().manual_seed(42)
+[sample_text(models[5], vocabulary, "....", 50, generator, stop=".") for _ in range(10)]
+
+# %% [markdown]
+# > **Exercise 5.** Write `continuations(counts)`: from a square table of bigram counts, the Kneser–Ney unigram without discount. The share of token $j$ is the number of *different* tokens that it follows, divided by the number of different pairs. Check: `check_continuations`.
+# >
+# > <details><summary>Hint 1</summary>How often a pair came does not matter, only whether.</details>
+# > <details><summary>Hint 2</summary>"Which tokens does <i>j</i> follow" is a column of the table.</details>
+
+
+# %% tags=["exercise", "solution"]
+def continuations(counts):
+    occurs = (counts > 0).double()
+    return occurs.sum(0) / occurs.sum()
+
+
+# %%
+exercises.check_continuations(continuations)
+
+# %% [markdown]
+# ## 1.12 Is there a right amount of context?
+#
+# If the text were made by a process that itself looks back two steps and no further, a model with two steps of context would be enough: the **Markov property**. Let us make such a text, three symbols, and look.
+
+# %%
+from bisect import bisect
+
+chance = random.Random(42)
+rule = torch.distributions.Dirichlet(torch.full((9, 3), 0.5)).sample().double()
+edges = rule.cumsum(-1)[:, :2].tolist()
+path = [0, 0]
+for _ in range(60_000):
+    path.append(bisect(edges[3 * path[-2] + path[-1]], chance.random()))
+chain = torch.tensor(path)
+made, kept = chain[:50_000], chain[50_000:]
+
+# %%
+held = {}
+for order in (1, 2, 3, 4, 5):
+    fitted = NGram(smooth(count_ngrams(slide_windows(made, order), 3), 1))
+    held[order - 1] = mean_nll(fitted, slide_windows(kept, order))
+    print(f"{order - 1} symbols of context: {held[order - 1]:.4f} nats")
+claim("markov-gain-to-2", held[1] - held[2], low=0.05, why="the second symbol back matters")
+claim("markov-gain-past-2", abs(held[2] - held[4]), high=0.005, why="flat: 81 rows cost about 1e-3")
+
+# %% [markdown]
+# Two symbols help, a third and a fourth don't. It is often said that one step is enough *without loss of generality*, because one may call a longer stretch "the state". True, if the memory is finite. But take a process with a **hidden** state: it switches between two moods, rarely, and shows a symbol that hints at the mood. How uncertain is the next symbol if you have seen the last $k$? With two symbols we can enumerate all sequences and compute it exactly.
+
+# %%
+switch = torch.tensor([[0.9, 0.1], [0.1, 0.9]], dtype=torch.float64)  # mood → next mood
+shows = torch.tensor([[0.8, 0.2], [0.2, 0.8]], dtype=torch.float64)  # mood → symbol
+reach = torch.tensor([[0.5, 0.5]], dtype=torch.float64)  # p(sequence so far, mood)
+entropy = [0.0]
+for _ in range(12):
+    reach = torch.cat([(reach * shows[:, symbol]) @ switch for symbol in (0, 1)])
+    p = reach.sum(-1)
+    entropy.append(-(p * p.log()).sum().item())
+given = torch.tensor(entropy, dtype=torch.float64).diff()
+print("uncertainty given k symbols:", " ".join(f"{value:.5f}" for value in given.tolist()))
+claim("hidden-drop", -given.diff().max(), low=1e-9, why="each further symbol still helps, however little")
+
+# %% tags=["figure", "nbval-ignore-output"]
+left, right = plt.subplots(1, 2, figsize=(9, 3.5))[1]
+left.plot(held.keys(), held.values(), marker="o")
+left.set(title="Looks back two steps", xlabel="symbols of context", ylabel="held-out NLL (nats a symbol)")
+right.semilogy(range(1, 12), -given.diff(), marker="o", color="C1")
+right.set(title="Hidden state", xlabel="symbols of context", ylabel="gain by the last of them (nats)")
+figure("memory", alt="Left: NLL flat after two symbols. Right: gain by each symbol falls but never ends.")
+
+# %% [markdown]
+# The numbers keep falling, by less each time, and never stop: no finite number of symbols tells the mood for certain. For such a process, and language and markets are suspected to be more like it, there is no right order $n$. One has to choose a context that is long enough and a model that can afford it.
+
+# %% [markdown]
+# ## What you now have
+#
+# - A model that is a table, and the loss by which every model of this course is judged: NLL, and perplexity as its exponential.
+# - The same model as a layer of weights, and the fact that training approaches the table but never reaches a share of 0.
+# - Two opposite lessons on context: with add-one smoothing it hurts on little text, with Kneser–Ney it does not.
+# - A strong baseline: the 5-gram table's loss on the development names.
+# - The reason to leave tables: they do not know that two contexts can be alike.
+#
+# **Next**: notebook 2 replaces the table by a network that gives each letter a vector, so that what is learnt about one context helps with its neighbours.
