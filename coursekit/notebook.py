@@ -65,7 +65,7 @@ def claim(
     high: float = math.inf,
     *,
     why: str,
-    data: Sequence[str] = (),
+    data: str | Sequence[str] = (),
     stand_in: tuple[float, float] | None = None,
     headline: bool = False,
 ) -> None:
@@ -76,7 +76,7 @@ def claim(
         value: the figure just measured.
         low, high: the band, both ends included; leave one out for a one-sided bound.
         why: where the band comes from: arithmetic, a published bound, or a measured spread.
-        data: names of the data sets that the value depends on.
+        data: name of the data set that the value depends on, or several.
         stand_in: the band that holds when one of those is a stand-in, if it is another.
         headline: print the claim in the summary of a run.
 
@@ -86,8 +86,9 @@ def claim(
             or a data set of `data` was not read.
     """
     used = provenance()
-    unread = [dataset for dataset in data if dataset not in used]
-    if stand_in and any(used[dataset] == "stand-in" for dataset in data if dataset in used):
+    datasets = [data] if isinstance(data, str) else list(data)
+    unread = [dataset for dataset in datasets if dataset not in used]
+    if stand_in and any(used.get(dataset) == "stand-in" for dataset in datasets):
         low, high = stand_in
     if unread or not low <= high or (math.isinf(low) and math.isinf(high)):
         raise ValueError(f"claim {name!r}: band [{low}, {high}], data sets not read: {unread}")
@@ -105,7 +106,7 @@ def claim(
             "held": held,
             "notebook": _session.notebook,
             "cell": shell.execution_count if shell else None,
-            "data": {dataset: used[dataset] for dataset in data},
+            "data": {dataset: used[dataset] for dataset in datasets},
             "headline": headline,
             "why": why,
         }

@@ -50,8 +50,13 @@ def letter_table(
         options["mask"] = np.asarray(options["mask"])
     settings = {"cmap": SEQUENTIAL, "square": True, "cbar_kws": {"label": label, "shrink": 0.8}}
     ax = sns.heatmap(
-        np.asarray(table), xticklabels=list(letters), yticklabels=list(letters), ax=ax, **settings | options
+        np.asarray(table),
+        xticklabels=list(letters),
+        yticklabels=list(letters),
+        ax=ax,
+        **settings | options,
     )
-    ax.set(xlabel="next letter", ylabel="previous letter")
+    ax.set(xlabel="next letter", ylabel="previous letter", facecolor="white")
+    ax.grid(visible=False)
     ax.tick_params(rotation=0, length=0)
     return ax

@@ -150,7 +150,12 @@ def _client(made: NotebookNode, lesson: Lesson) -> NotebookClient:
     manager = AsyncKernelManager(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
     folder = {"metadata": {"path": str(lesson.notebook.parent)}}
     return NotebookClient(
-        made, km=manager, timeout=CELL_SECONDS, record_timing=False, resources=folder
+        made,
+        km=manager,
+        timeout=CELL_SECONDS,
+        record_timing=False,
+        coalesce_streams=True,  # how a stream is cut into pieces depends on the machine's load
+        resources=folder,
     )
 
 

@@ -44,9 +44,9 @@ def smooth(counts: Int[Tensor, "K V"], alpha: float) -> Float[Tensor, "K V"]:
     """
     if alpha < 0:
         raise ValueError(f"{alpha=} is negative: fake counts are at least 0")
-    n_seen = counts.sum(-1, keepdim=True)
-    shares = (counts + alpha) / (n_seen + alpha * counts.shape[-1]).double()
-    return torch.where(n_seen + alpha > 0, shares, 1 / counts.shape[-1])
+    faked = counts.double() + alpha  # not counts + alpha, which would be float32
+    n_total = faked.sum(-1, keepdim=True)
+    return torch.where(n_total > 0, faked / n_total, 1 / counts.shape[-1])
 
 
 def kneser_ney(counts: Int[Tensor, "K V"], discount: float = 0.75) -> Float[Tensor, "K V"]:
@@ -65,14 +65,14 @@ def kneser_ney(counts: Int[Tensor, "K V"], discount: float = 0.75) -> Float[Tens
         raise ValueError(f"{discount=} is not between 0 and 1: no cell can give more than it has")
     n_contexts, vocab_size = counts.shape
     if n_contexts == 1:
-        shorter = counts.new_full((1, vocab_size), 1, dtype=torch.float64) / vocab_size
+        shorter = torch.full_like(counts, 1 / vocab_size, dtype=torch.float64)
     else:
         n_before = (counts.view(vocab_size, -1, vocab_size) > 0).sum(0)
         shorter = kneser_ney(n_before, discount).repeat(vocab_size, 1)
     n_seen = counts.sum(-1, keepdim=True)
-    kept = (counts - discount).clamp(min=0)
-    freed = discount * (counts > 0).sum(-1, keepdim=True)
-    return torch.where(n_seen > 0, (kept + freed * shorter) / n_seen.double(), shorter)
+    kept = (counts.double() - discount).clamp(min=0)
+    freed = discount * (counts > 0).sum(-1, keepdim=True).double()
+    return torch.where(n_seen > 0, (kept + freed * shorter) / n_seen, shorter)
 
 
 class NGram(nn.Module):

@@ -1,0 +1,28 @@
+"""What all tests share. It comes first: jaxtyping can only wrap modules not yet imported."""
+
+from jaxtyping import install_import_hook
+
+install_import_hook("coursekit", "beartype.beartype")  # verifies the shapes in signatures
+
+import matplotlib  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+matplotlib.use("Agg")
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A process that has read and recorded nothing, with an empty cache: returns that cache."""
+    from coursekit.data import store
+
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for variable in ("DATA", "DEVICE", "FIGURES", "LEDGER"):
+        monkeypatch.delenv(f"COURSEKIT_{variable}", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(store, "cache_folder", lambda: cache)
+    monkeypatch.setattr(store, "_used", {})
+    return cache
