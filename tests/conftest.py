@@ -4,11 +4,11 @@ from jaxtyping import install_import_hook
 
 install_import_hook("coursekit", "beartype.beartype")  # verifies the shapes in signatures
 
-import matplotlib  # noqa: E402
+import matplotlib as mpl  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-matplotlib.use("Agg")
+mpl.use("Agg")
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 

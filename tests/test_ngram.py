@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 import torch
 from nltk.lm import Laplace, Lidstone
+from nltk.lm import Vocabulary as NltkVocabulary
 from torch.nn import functional as F
 from torch.testing import assert_close
 
@@ -77,7 +78,7 @@ def test_every_row_of_probabilities_sums_to_1(order, rule):
 def test_smoothing_agrees_with_nltk(nltk_model, alpha, order):
     rule, *arguments = nltk_model
     # NLTK keeps one more word for all unknown ones. Our z is never seen, so it can be that word.
-    oracle = rule(*arguments, order, vocabulary=_nltk_vocabulary())
+    oracle = rule(*arguments, order, vocabulary=NltkVocabulary(list(".abc"), unk_label="z"))
     oracle.fit([[tuple(LETTERS.decode(window)) for window in windows_of(order).tolist()]])
     ours = smooth(counts_of(order), alpha)
     for row, context in enumerate(rows_of(order)):
@@ -198,9 +199,3 @@ def test_bigram_learns_the_shares_of_maximum_likelihood():
     seen = counts_of(2).sum(-1) > 0
     learnt, exact = model.weights.softmax(-1).double()[seen], smooth(counts_of(2), 0.0)[seen]
     assert_close(learnt, exact, atol=0.01, rtol=0)
-
-
-def _nltk_vocabulary():
-    from nltk.lm import Vocabulary as NltkVocabulary
-
-    return NltkVocabulary(list(LETTERS.characters[:-1]), unk_label="z")

@@ -58,7 +58,7 @@ def test_no_windows_are_refused():
 
 
 def test_windows_without_room_for_a_target_are_refused():
-    with pytest.raises(ValueError, match="hold no context of 2.*: cut them to length 3"):
+    with pytest.raises(ValueError, match=r"hold no context of 2.*: cut them to length 3"):
         mean_nll(uniform(5, 3), PAIRS)
 
 

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coursekit.tokens.vocabulary import Vocabulary
+
+ROOT = Path(__file__).parent.parent
 
 
 @given(st.text(min_size=1))
@@ -31,7 +34,7 @@ def test_ids_are_the_same_in_every_process():
     code = "from coursekit.tokens.vocabulary import Vocabulary; print(Vocabulary.of('zebra'))"
     printed = {
         subprocess.check_output(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, cwd=_root(), text=True
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, cwd=ROOT, text=True
         )
         for seed in ("1", "2", "3")
     }
@@ -65,9 +68,3 @@ def test_an_unknown_character_is_refused_by_name():
 def test_an_id_outside_the_vocabulary_is_refused(wrong):
     with pytest.raises(ValueError, match=f"id {wrong} is not in 0 … 2"):
         Vocabulary("abc").decode([0, wrong])
-
-
-def _root():
-    from pathlib import Path
-
-    return Path(__file__).parent.parent

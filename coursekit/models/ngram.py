@@ -55,8 +55,8 @@ def kneser_ney(counts: Int[Tensor, "K V"], discount: float = 0.75) -> Float[Tens
     Each count that was seen gives up `discount`; the row spends what was collected on the
     table of the context without its oldest token. That table counts not how often a token
     came but after how many different tokens: a token bound to one partner says little
-    elsewhere. Interpolated Kneser–Ney: Chen and Goodman 1999, eq. 4.27; below the shortest
-    context stands 1 / V.
+    elsewhere. Kneser and Ney 1995, interpolated as in Chen and Goodman 1999; below the
+    shortest context stands 1 / V.
 
     Raises:
         ValueError: if `discount` is not between 0 and 1.
