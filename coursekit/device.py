@@ -21,7 +21,7 @@ def pick_device(name: str | None = None) -> torch.device:
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as problem:
+    except (RuntimeError, AssertionError, ImportError) as problem:
         first_line = str(problem).splitlines()[0]
         raise ValueError(f"device {name!r} can't be used ({first_line}): try 'cpu'") from None
     return device

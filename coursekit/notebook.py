@@ -60,7 +60,7 @@ def show(*objects: object) -> None:
 
 def claim(
     name: str,
-    value: float,
+    value: float | torch.Tensor,
     low: float = -math.inf,
     high: float = math.inf,
     *,
@@ -94,7 +94,7 @@ def claim(
         raise ValueError(f"claim {name!r}: band [{low}, {high}], data sets not read: {unread}")
     if any(earlier["name"] == name for earlier in _session.claims):
         raise ValueError(f"claim {name!r} was made before: run the notebook from its start")
-    value = float(value)
+    value = float(value.detach() if isinstance(value, torch.Tensor) else value)
     held = low <= value <= high
     shell = get_ipython()
     _session.claims.append(
@@ -136,10 +136,10 @@ def figure(name: str, *, alt: str) -> None:
     drawn.savefig(png, format="png", dpi=120, metadata={"Software": None})
     folder = os.environ.get("COURSEKIT_FIGURES")
     if folder:
-        stem = Path(folder) / f"{_session.notebook}-{name}"
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        stem.with_suffix(".png").write_bytes(png.getvalue())
-        drawn.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        stem = f"{_session.notebook}-{name}"
+        (Path(folder) / f"{stem}.png").write_bytes(png.getvalue())
+        drawn.savefig(Path(folder) / f"{stem}.svg", metadata={"Date": None, "Creator": None})
     width, height = (round(96 * inches) for inches in drawn.get_size_inches())
     plt.close(drawn)
     display(

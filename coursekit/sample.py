@@ -21,11 +21,13 @@ def sample_text(
     not returned; nor is the prompt.
 
     Raises:
-        ValueError: if the prompt is shorter than the model's context.
+        ValueError: if the prompt is shorter than the model's context, or `stop` is not one token.
     """
     tokens = vocabulary.encode(prompt)
     if len(tokens) < model.context:
         raise ValueError(f"{prompt=} is shorter than the model's context of {model.context}")
+    if stop is not None and len(stop) != 1:
+        raise ValueError(f"{stop=} is not a single character: name the one that ends a text")
     stop_id = None if stop is None else vocabulary.encode(stop)[0]
     drawn: list[int] = []
     for _ in range(steps):

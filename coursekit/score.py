@@ -32,7 +32,12 @@ def table_nll(logits: Float[Tensor, "K V"], counts: Int[Tensor, "K V"]) -> Float
 
     -Σ count log p / Σ count. Equal to the mean over the tokens one by one, for a look-up gives
     the same p each time; but its cost does not grow with the text. Differentiable.
+
+    Raises:
+        ValueError: if nothing was counted.
     """
+    if not counts.any():
+        raise ValueError("the table has counted no tokens: its mean loss is not defined")
     # A cell counted 0 times adds 0, also where log p is -inf; 0 · -inf would be NaN.
     log_p = logits.log_softmax(-1).masked_fill(counts == 0, 0)
     return -(counts * log_p).sum() / counts.sum()

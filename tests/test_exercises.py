@@ -5,6 +5,7 @@ import math
 import pkgutil
 import re
 from collections import Counter
+from functools import partial
 
 import pytest
 import torch
@@ -311,3 +312,21 @@ def test_a_difference_is_put_into_words(answer, expected, fault):
 )
 def test_equal_answers_of_other_types_agree(answer, expected):
     agree(lambda: answer, lambda: expected, [()])
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        ({"a": 1, "z": None}, "'z' should not be there"),
+        ({}, "'a' is missing"),
+        ({"a": torch.ones(2)}, "a number was expected"),
+    ],
+)
+def test_a_dictionary_is_compared_key_by_key(answer, fault):
+    with pytest.raises(NotYet, match=fault):
+        agree(lambda: answer, lambda: {"a": 1}, [()])
+
+
+def test_a_solution_without_a_name_is_judged_like_any_other(capsys):
+    agree(partial(pow, 2), lambda power: 2**power, [(3,), (5,)])
+    assert "right in all 2 cases" in capsys.readouterr().out

@@ -69,8 +69,7 @@ def test_every_row_of_probabilities_sums_to_1(order, rule):
     shares = rule(counts_of(order))
     assert shares.dtype == torch.float64
     assert (shares >= 0).all()
-    # 1e-6, not 1e-12: see test_smoothing_is_computed_in_float64.
-    assert_close(shares.sum(-1), torch.ones(len(shares)).double(), atol=1e-6, rtol=0)
+    assert_close(shares.sum(-1), torch.ones(len(shares)).double(), atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(("nltk_model", "alpha"), [((Laplace,), 1.0), ((Lidstone, 0.25), 0.25)])
@@ -83,16 +82,14 @@ def test_smoothing_agrees_with_nltk(nltk_model, alpha, order):
     ours = smooth(counts_of(order), alpha)
     for row, context in enumerate(rows_of(order)):
         theirs = [oracle.score(letter, tuple(context)) for letter in LETTERS.characters]
-        assert_close(ours[row], torch.tensor(theirs).double(), atol=1e-7, rtol=0)
+        assert_close(ours[row], torch.tensor(theirs, dtype=torch.float64), atol=1e-12, rtol=0)
 
 
-@pytest.mark.xfail(reason="integer counts + a float are float32 in torch; see the docstring")
 def test_smoothing_is_computed_in_float64():
     exact = torch.tensor([[1.1, 2.1, 0.1]], dtype=torch.float64) / 3.3
     assert_close(smooth(torch.tensor([[1, 2, 0]]), 0.1), exact, atol=1e-12, rtol=0)
 
 
-@pytest.mark.xfail(reason="integer counts - a float are float32 in torch")
 def test_kneser_ney_is_computed_in_float64():
     exact = torch.tensor([[0.9, 1.9, 0.0]], dtype=torch.float64) / 3 + 0.2 / 3 / 3
     assert_close(kneser_ney(torch.tensor([[1, 2, 0]]), 0.1), exact, atol=1e-12, rtol=0)
@@ -139,7 +136,7 @@ def test_kneser_ney_agrees_with_its_definition_on_strings(order, discount):
         for context in rows_of(order)
     ]
     found = kneser_ney(counts_of(order), discount)
-    assert_close(found, torch.tensor(expected).double(), atol=1e-6, rtol=0)
+    assert_close(found, torch.tensor(expected, dtype=torch.float64), atol=1e-12, rtol=0)
 
 
 def test_a_token_bound_to_one_partner_gains_little_elsewhere():
@@ -199,3 +196,19 @@ def test_bigram_learns_the_shares_of_maximum_likelihood():
     seen = counts_of(2).sum(-1) > 0
     learnt, exact = model.weights.softmax(-1).double()[seen], smooth(counts_of(2), 0.0)[seen]
     assert_close(learnt, exact, atol=0.01, rtol=0)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (6, 4), (3, 27)])
+def test_a_table_whose_rows_are_no_power_of_its_columns_is_refused(shape):
+    with pytest.raises(ValueError, match="make the table with count_ngrams"):
+        NGram(torch.full(shape, 0.5))
+
+
+@pytest.mark.parametrize(("vocab_size", "context"), [(1, 0), (2, 5), (5, 3), (27, 4), (39, 3)])
+def test_the_context_follows_from_the_shape_of_the_table(vocab_size, context):
+    assert NGram(torch.ones(vocab_size**context, vocab_size)).context == context
+
+
+def test_windows_without_tokens_are_refused():
+    with pytest.raises(ValueError, match="cut them to length 1 or more"):
+        count_ngrams(torch.zeros(3, 0, dtype=torch.long), 4)

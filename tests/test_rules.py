@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib import import_module
 from inspect import getsource
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -184,7 +185,7 @@ class TestNotebook:
 
     def test_a_live_cell_follows_a_still_picture(self, lesson):
         own = own_cells(lesson)
-        for before, cell in zip(own, own[1:], strict=False):
+        for before, cell in pairwise(own):
             if "live" in tags(cell):
                 assert "figure" in tags(before)
                 assert "nbval-ignore-output" in tags(cell)

@@ -90,3 +90,10 @@ def test_no_steps_draw_nothing():
 def test_a_prompt_shorter_than_the_context_is_refused():
     with pytest.raises(ValueError, match="prompt='a' is shorter than the model's context of 2"):
         sample_text(model_of(3), LETTERS, "a", 1, Generator())
+
+
+@pytest.mark.parametrize("stop", ["", "ab"])
+def test_a_stop_that_is_not_one_character_is_refused(stop):
+    model = NGram(torch.full((3, 3), 1 / 3))
+    with pytest.raises(ValueError, match="name the one that ends a text"):
+        sample_text(model, Vocabulary(".ab"), ".", 5, torch.Generator(), stop=stop)

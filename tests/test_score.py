@@ -85,3 +85,8 @@ def test_a_cell_without_counts_adds_nothing_even_if_impossible():
 def test_table_loss_is_infinite_where_an_impossible_token_was_counted():
     logits = torch.tensor([[0.0, -math.inf]])
     assert table_nll(logits, torch.tensor([[3, 1]])) == math.inf
+
+
+def test_a_table_that_counted_nothing_is_refused():
+    with pytest.raises(ValueError, match="counted no tokens"):
+        table_nll(torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.long))

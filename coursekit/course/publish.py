@@ -28,6 +28,8 @@ def publish(lesson: Lesson, result: Result) -> None:
     _record_time(lesson, result)
     made = load(lesson)  # again, for its header quotes the table just written
     _copy_outputs(executed, made)
+    if warned := _find_warning(made):
+        raise ValueError(f"{lesson.name} is not written to notebooks/: {warned}")
     if lesson.notebook.exists():
         _keep_machine_outputs(nbformat.read(lesson.notebook, 4), made)
     made.metadata["coursekit"] = {
@@ -53,6 +55,8 @@ def find_faults(lesson: Lesson) -> list[str]:
     unrun = [i for i, count in enumerate(counts, 1) if count != i]
     if unrun:
         faults.append(f"code cell {unrun[0]} was never run in order: run 'make notebooks'")
+    if warned := _find_warning(committed):
+        faults.append(warned)
     if "state" not in committed.metadata.get("widgets", {"state": None}):
         faults.append("has widget metadata without 'state', which code hosts refuse to show")
     size = lesson.notebook.stat().st_size
@@ -76,6 +80,15 @@ def _copy_outputs(executed: NotebookNode, made: NotebookNode) -> None:
             live = "live" in new.metadata.get("tags", [])
             new.execution_count = old.execution_count
             new.outputs = [] if live else old.outputs
+
+
+def _find_warning(notebook: NotebookNode) -> str:
+    """Name the first cell that wrote to the error stream, and what it wrote."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr":
+                return f"cell [{cell.execution_count}] warned: {output.text.strip()}"
+    return ""
 
 
 def _keep_machine_outputs(before: NotebookNode, made: NotebookNode) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -27,8 +28,9 @@ def agree(
         NotYet: at the first case where the solution fails or answers otherwise.
     """
     cases = list(cases)
+    name = getattr(solution, "__name__", "your solution")
     for case in cases:
-        call = f"{solution.__name__}({', '.join(_brief(argument) for argument in case)})"
+        call = f"{name}({', '.join(_brief(argument) for argument in case)})"
         expected = reference(*_copies(case))
         try:
             answer = solution(*_copies(case))
@@ -41,7 +43,7 @@ def agree(
             raise NotYet(
                 f"{call}\n  gave     {_brief(answer)}\n  expected {_brief(expected)}\n  {fault}"
             )
-    print(f"✓ {solution.__name__}: right in all {len(cases)} cases")
+    print(f"✓ {name}: right in all {len(cases)} cases")
 
 
 def _difference(answer: Any, expected: Any, tolerance: float) -> str:
@@ -51,6 +53,8 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
             return f"a tensor was expected, not {type(answer).__name__}"
         if answer.shape != expected.shape:
             return f"its shape is {tuple(answer.shape)}, not {tuple(expected.shape)}"
+        if answer.is_complex():
+            return "its numbers are complex"
         answer, expected = answer.double(), expected.double()
         close = torch.isclose(answer, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
         if close.all():
@@ -61,12 +65,17 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
         if not isinstance(answer, Mapping):
             return f"a dictionary was expected, not {type(answer).__name__}"
         for key in sorted({*answer, *expected}, key=repr):
-            if answer.get(key) != expected.get(key):
-                return f"first at {key!r}: {answer.get(key)}, not {expected.get(key)}"
+            if key not in answer:
+                return f"{key!r} is missing"
+            if key not in expected:
+                return f"{key!r} should not be there"
+            fault = _difference(answer[key], expected[key], tolerance)
+            if fault:
+                return f"first at {key!r}: {fault}"
         return ""
     try:
         number = float(answer)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         return f"a number was expected, not {type(answer).__name__}"
     same = number == expected or math.isclose(
         number, expected, rel_tol=tolerance, abs_tol=tolerance
@@ -76,7 +85,7 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
 
 def _copies(case: tuple[Any, ...]) -> list[Any]:
     """Copy the arguments, so that a solution that writes into them spoils nothing."""
-    return [argument.clone() if isinstance(argument, Tensor) else argument for argument in case]
+    return [deepcopy(argument) for argument in case]
 
 
 def _brief(value: Any) -> str:

@@ -4,6 +4,8 @@ A context of T tokens is a row of the table: the number that its ids spell in ba
 token first. So a table for order n has V^(n-1) rows, and that growth is its limit.
 """
 
+import math
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -19,6 +21,8 @@ def count_ngrams(windows: Int[Tensor, "N n"], vocab_size: int) -> Int[Tensor, "K
         ValueError: if the table would be too large, or an id is not below `vocab_size`.
     """
     order = windows.shape[-1]
+    if order < 1:
+        raise ValueError("windows of 0 tokens have no token to count: cut them to length 1 or more")
     if vocab_size**order > LARGEST_TABLE:
         raise ValueError(
             f"{vocab_size} tokens and order {order} need {vocab_size**order:,} cells, "
@@ -88,9 +92,7 @@ class NGram(nn.Module):
     def __init__(self, probabilities: Float[Tensor, "K V"]) -> None:
         super().__init__()
         n_contexts, self.vocab_size = probabilities.shape
-        self.context = 0
-        while self.vocab_size**self.context < n_contexts:
-            self.context += 1
+        self.context = round(math.log(n_contexts, max(self.vocab_size, 2)))
         if self.vocab_size**self.context != n_contexts:
             raise ValueError(
                 f"{n_contexts} rows are no power of {self.vocab_size} columns: "

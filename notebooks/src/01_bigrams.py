@@ -321,7 +321,7 @@ plt.axhline(math.log(V), color="grey", linewidth=1)
 plt.text(0.01, math.log(V) - 0.06, "uniform guess, ln 27")
 plt.xscale("log")
 plt.gca().set(xlabel="fake counts α", ylabel="NLL (nats a letter)")
-plt.legend()
+plt.legend(loc=(0.02, 0.55))
 figure(
     "smoothing", alt="NLL against α: with 300 names lowest below α = 1, with all names flat to 10."
 )
@@ -446,7 +446,7 @@ claim("row-offset-spread", max(spreads), high=0.005, **constant)
 layer, losses = descend(N, steps=4000)
 gaps = torch.tensor(losses) - mean_nll(bigram, windows)
 steps = torch.arange(1, len(gaps) + 1)
-empty = layer.weights.softmax(-1)[N == 0]
+empty = layer.weights.detach().softmax(-1)[N == 0]
 slope = (gaps[3999] / gaps[399]).log10()
 claim("gap-slope", slope, -1.2, -0.8, why="a gap like 1 / steps has slope -1", data="names")
 print(f"after 4000 steps the loss is {gaps[-1]:.5f} above the table's")
@@ -728,7 +728,7 @@ from coursekit.models.ngram import kneser_ney
 show(kneser_ney)
 
 # %% [markdown]
-# On tiny counts, by hand. Two letters; *b* came nine times, always after *a*; *a* came once after each:
+# On tiny counts, by hand. Two letters; *b* came nine times, always after *a*; *a* came once after each of the two:
 
 # %%
 tiny = torch.tensor([[1, 9], [1, 0]])
