@@ -1,0 +1,178 @@
+"""How pytest runs the notebooks: nbval, strict, with its traps mended.
+
+nbval 0.11 runs every code cell in a kernel and compares what comes out with what is committed.
+Three of its classes are replaced here; tests/test_harness.py proves each point on notebooks
+made for it, and that nbval still has what is replaced.
+
+`Kernel`:
+- A kernel that died is noticed within a second; nbval waits for the whole cell limit.
+- A cell over the limit is interrupted once, and two seconds later given up; nbval goes on
+  reading, and lets a cell pass that swallows the interrupt and ends.
+- Cells are sent as Jupyter sends them, with history: a trailing ";" silences the last value, and
+  a traceback says In[3] in the third cell.
+
+`Cell`:
+- Cells count from 1, as the reader's In[1] does; nbval counts from 0.
+- After the first broken cell the rest of its notebook is skipped, or its errors would bury that
+  one. An output that merely differs breaks nothing.
+- A cell that was never run fails; nbval compares it with nothing and passes it.
+- An output that was not expected, such as a warning, is printed; nbval says only "stderr".
+- Tags: "machine" and "live" are run and not compared; "data" is compared only when every data
+  set now comes from the same kind of source as when the notebook was built.
+
+`Notebook`:
+- One without a source in src/ fails with one sentence: nothing builds it.
+- Its kernel files claims in build/test, so that test runs can be compared.
+"""
+
+import functools
+import math
+import os
+import time
+from queue import Empty
+
+import pytest
+
+try:
+    from nbval import plugin
+except ImportError:  # the unit tests run without it
+    plugin = None
+
+# One thread a process: two workers on two cores (Makefile). Before torch and kernels start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+os.environ["COURSEKIT_PLAIN"] = "1"  # no progress bars: their text never repeats
+
+GRACE_SECONDS = 2
+_seen = {"cells": False}
+
+
+class Stopped(RuntimeError):
+    """The kernel can't go on: a message for the reader and, if there is one, a traceback."""
+
+
+@functools.cache
+def kind_now(name: str) -> str | None:
+    """Tell which kind of a data set a run uses now; None if there is no such data set."""
+    from coursekit.data.store import kind  # not earlier: tests/conftest.py wraps the package
+    from coursekit.data.text import DATASETS
+
+    return kind(DATASETS[name]) if name in DATASETS else None
+
+
+if plugin is not None:
+
+    class Kernel(plugin.RunningKernel):
+        def await_reply(self, msg_id, timeout=None):
+            end, interrupted = time.monotonic() + (timeout or math.inf), False
+            while True:
+                try:
+                    message = self.get_message(stream="shell", timeout=0.5)
+                except Empty:
+                    message = {"parent_header": {}}
+                if message["parent_header"].get("msg_id") == msg_id:
+                    if not interrupted:
+                        return
+                    lines = message["content"].get("traceback", [])
+                    raise Stopped(f"Took longer than the limit of {timeout:g} s", "\n".join(lines))
+                if not self.is_alive():
+                    raise Stopped("The kernel died (out of memory, os._exit, a crash?)")
+                if time.monotonic() > end and interrupted:
+                    raise Stopped(f"Took longer than the limit of {timeout:g} s, can't be stopped")
+                if time.monotonic() > end:
+                    self.interrupt()
+                    end, interrupted = time.monotonic() + GRACE_SECONDS, True
+
+        def execute_cell_input(self, cell_input, allow_stdin=None):
+            options = {"store_history": True, "stop_on_error": False}
+            return self.kc.execute(cell_input, allow_stdin=allow_stdin, **options)
+
+    class Cell(plugin.IPyNbCell):
+        def runtest(self):
+            if self.parent.broken:
+                pytest.skip(f"{self.path.name}: {self.parent.broken} failed")
+            never_run = self.cell.execution_count is None and self.cell.source.strip()
+            if never_run:
+                self.cell.outputs = []  # there is nothing to compare with
+            self.options["check"] = self.options["check"] and self.is_comparable()
+            try:
+                super().runtest()
+            except Exception as problem:
+                if str(problem) != "Cell outputs differ":
+                    self.parent.broken = self.name
+                if isinstance(problem, Stopped):
+                    self.raise_cell_error(*problem.args)
+                raise
+            if never_run:
+                self.raise_cell_error("This cell was never run: run `make notebooks`")
+
+        def is_comparable(self):
+            tags = self.cell.metadata.get("tags", [])
+            used = self.parent.nb.metadata.get("coursekit", {}).get("data", {})
+            if "data" in tags and any(kind_now(name) not in (None, used[name]) for name in used):
+                return False
+            return not {"machine", "live"} & set(tags)
+
+        def compare_outputs(self, test, ref, skip_compare=None):
+            same = super().compare_outputs(test, ref, skip_compare)
+            if not same and "output fields" in self.comparison_traceback[0]:
+                texts = [out.get("text") or out.get("data", {}).get("text/plain") for out in test]
+                self.comparison_traceback += ["This run gave:", *filter(None, texts)]
+            return same
+
+    class Notebook(plugin.IPyNbFile):
+        broken = ""  # the name of the first cell that failed to run
+
+        def collect(self):
+            source = self.path.parent / "src" / f"{self.path.stem}.py"
+            if self.path.parent.name == "notebooks" and not source.exists():
+                yield Stray.from_parent(self, name="source")
+                return
+            for i, found in enumerate(super().collect(), 1):
+                parts = {"cell": found.cell, "options": found.options}
+                yield Cell.from_parent(self, name=f"Cell {i}", cell_num=i, **parts)
+
+        def setup(self):
+            root = self.config.rootpath
+            claims = root / "build" / "test" / "claims"
+            with pytest.MonkeyPatch.context() as environment:
+                if (root / "coursekit").is_dir() and "COURSEKIT_LEDGER" not in os.environ:
+                    (claims / f"{self.path.stem}.json").unlink(missing_ok=True)
+                    environment.setenv("COURSEKIT_LEDGER", str(claims))
+                super().setup()
+
+        def teardown(self):
+            if self.kernel is not None and hasattr(self.kernel, "km"):
+                self.kernel.stop()  # also one that has died: its sockets are open
+
+    class Stray(pytest.Item):
+        def runtest(self):
+            raise FileNotFoundError
+
+        def repr_failure(self, excinfo):
+            name = self.path.name
+            return f"{name} has no source src/{self.path.stem}.py: write one, or move {name} away"
+
+    plugin.RunningKernel = Kernel
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(file_path, parent):
+        found = yield
+        ours = Notebook.from_parent
+        return [
+            ours(parent, path=file_path) if isinstance(file, plugin.IPyNbFile) else file
+            for file in found
+        ]
+
+
+def pytest_runtest_logreport(report):
+    _seen["cells"] |= ".ipynb::" in report.nodeid
+
+
+def pytest_sessionfinish(session):
+    """Merge the claims, once: in the process that the workers report to."""
+    build = session.config.rootpath / "build" / "test"
+    if _seen["cells"] and (build / "claims").is_dir() and not hasattr(session.config, "workerinput"):
+        from coursekit.course.run import merge_claims
+
+        merge_claims(build)
