@@ -47,7 +47,7 @@ GRACE_SECONDS = 2
 _seen = {"cells": False}
 
 
-class Stopped(RuntimeError):
+class StoppedError(RuntimeError):
     """The kernel can't go on: a message for the reader and, if there is one, a traceback."""
 
 
@@ -74,11 +74,15 @@ if plugin is not None:
                     if not interrupted:
                         return
                     lines = message["content"].get("traceback", [])
-                    raise Stopped(f"Took longer than the limit of {timeout:g} s", "\n".join(lines))
+                    raise StoppedError(
+                        f"Took longer than the limit of {timeout:g} s", "\n".join(lines)
+                    )
                 if not self.is_alive():
-                    raise Stopped("The kernel died (out of memory, os._exit, a crash?)")
+                    raise StoppedError("The kernel died (out of memory, os._exit, a crash?)")
                 if time.monotonic() > end and interrupted:
-                    raise Stopped(f"Took longer than the limit of {timeout:g} s, can't be stopped")
+                    raise StoppedError(
+                        f"Took longer than the limit of {timeout:g} s, can't be stopped"
+                    )
                 if time.monotonic() > end:
                     self.interrupt()
                     end, interrupted = time.monotonic() + GRACE_SECONDS, True
@@ -100,7 +104,7 @@ if plugin is not None:
             except Exception as problem:
                 if str(problem) != "Cell outputs differ":
                     self.parent.broken = self.name
-                if isinstance(problem, Stopped):
+                if isinstance(problem, StoppedError):
                     self.raise_cell_error(*problem.args)
                 raise
             if never_run:
@@ -119,6 +123,10 @@ if plugin is not None:
                 texts = [out.get("text") or out.get("data", {}).get("text/plain") for out in test]
                 self.comparison_traceback += ["This run gave:", *filter(None, texts)]
             return same
+
+        def repr_failure(self, excinfo):
+            # Its first line is what pytest's summary quotes.
+            return f"{excinfo.value}\n{super().repr_failure(excinfo)}"
 
     class Notebook(plugin.IPyNbFile):
         broken = ""  # the name of the first cell that failed to run
@@ -172,7 +180,11 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(session):
     """Merge the claims, once: in the process that the workers report to."""
     build = session.config.rootpath / "build" / "test"
-    if _seen["cells"] and (build / "claims").is_dir() and not hasattr(session.config, "workerinput"):
+    if (
+        _seen["cells"]
+        and (build / "claims").is_dir()
+        and not hasattr(session.config, "workerinput")
+    ):
         from coursekit.course.run import merge_claims
 
         merge_claims(build)

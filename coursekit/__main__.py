@@ -24,6 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
             problem = f"{problem}: run 'pip install -e .[offline,course,test]' first"
         print(f"coursekit: {problem}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("\ncoursekit: interrupted", file=sys.stderr)
+        return 130
 
 
 def _course(wanted: argparse.Namespace) -> int:

@@ -25,11 +25,11 @@ def publish(lesson: Lesson, result: Result) -> None:
             + (result.problem or f"{', '.join(stood_in)} came from a stand-in; set COURSEKIT_DATA")
         )
     executed = nbformat.read(lesson.root / "build/notebooks" / f"{lesson.name}.ipynb", 4)
+    if warned := _find_warning(executed):
+        raise ValueError(f"{lesson.name} is not written to notebooks/: {warned}")
     _record_time(lesson, result)
     made = load(lesson)  # again, for its header quotes the table just written
     _copy_outputs(executed, made)
-    if warned := _find_warning(made):
-        raise ValueError(f"{lesson.name} is not written to notebooks/: {warned}")
     if lesson.notebook.exists():
         _keep_machine_outputs(nbformat.read(lesson.notebook, 4), made)
     made.metadata["coursekit"] = {

@@ -9,9 +9,11 @@ import platform
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import nbformat
@@ -21,7 +23,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from coursekit.course.source import Lesson, digest, load
+from coursekit.course.source import Lesson, load
 from coursekit.data.store import kind
 from coursekit.data.text import DATASETS
 
@@ -55,33 +57,44 @@ def run_lessons(lessons: list[Lesson], *, force: bool = False, jobs: int = 2) ->
     """Run the lessons, `jobs` at a time, with one line each; merge what they claimed.
 
     Leaves in build/: notebooks/, figures/, claims/ (one file a notebook) and claims.json.
+    An interrupt (Ctrl-C) ends the lessons that are running and begins no other.
     """
-    results = []
+    results, stop = [], Event()
     with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(run_lesson, lesson, force=force) for lesson in lessons]
-        for lesson, future in zip(lessons, running, strict=True):
-            print(f"{lesson.name:<28} ", end="", flush=True)
-            result = future.result()
-            state = "unchanged since its last run" if result.reused else f"{result.seconds:.1f} s"
-            print("FAILED" if result.problem else state, flush=True)
-            results.append(result)
+        running = [pool.submit(run_lesson, one, force=force, stop=stop) for one in lessons]
+        try:
+            for lesson, future in zip(lessons, running, strict=True):
+                print(f"{lesson.name:<28} ", end="", flush=True)
+                result = future.result()
+                taken = f"{result.seconds:.1f} s"
+                state = "unchanged since its last run" if result.reused else taken
+                print("FAILED" if result.problem else state, flush=True)
+                results.append(result)
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     if lessons:
         merge_claims(lessons[0].root / "build")
     return results
 
 
-def run_lesson(lesson: Lesson, *, force: bool = False) -> Result:
-    """Run one lesson, unless neither it nor anything it imports has changed since it last held."""
+def run_lesson(lesson: Lesson, *, force: bool = False, stop: Event | None = None) -> Result:
+    """Run one lesson, unless neither it nor anything it imports has changed since it last held.
+
+    It ends early, with the problem "interrupted", once `stop` is set.
+    """
     stamp = lesson.root / "build" / "runs" / f"{lesson.name}.json"
     made = load(lesson)
-    key = _key(made)
+    key = _key(lesson, made)
     executed = lesson.root / "build" / "notebooks" / f"{lesson.name}.ipynb"
     if not force and stamp.exists() and executed.exists():
         last = Result(**json.loads(stamp.read_text("utf-8")))
         if last.key == key and not last.problem and last.data == _data_now(last.data):
             last.reused = True
             return last
-    result = _execute(lesson, made, key)
+    stamp.unlink(missing_ok=True)  # if this run is killed, nothing says that the lesson held
+    result = _execute(lesson, made, key, stop or Event())
     executed.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(made, executed)
     stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +135,7 @@ def imported_files(code: str) -> set[Path]:
     return found
 
 
-def _execute(lesson: Lesson, made: NotebookNode, key: str) -> Result:
+def _execute(lesson: Lesson, made: NotebookNode, key: str, stop: Event) -> Result:
     """Run the cells in a new kernel; outputs go into `made`, the rest into the result."""
     build = lesson.root / "build"
     ledger = build / "claims" / f"{lesson.name}.json"
@@ -131,18 +144,31 @@ def _execute(lesson: Lesson, made: NotebookNode, key: str) -> Result:
         old.unlink()
     result, start = Result(lesson.name, key), time.perf_counter()
     made.cells.append(nbformat.v4.new_code_cell(_PROBE))
+    client = _client(made, lesson)
     try:
-        asyncio.run(_client(made, lesson).async_execute(env=_environment(lesson, build)))
-        report = json.loads(made.cells[-1].outputs[0].text)
+        asyncio.run(_drive(client, _environment(lesson, build), stop))
+        outputs = made.cells[-1].outputs
+        report = json.loads(next(out.text for out in outputs if out.get("name") == "stdout"))
         result.megabytes, result.data = report["megabytes"], report["data"]
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as failure:
-        result.problem = _explain(made, failure)
+    except (Exception, asyncio.CancelledError) as failure:
+        cell = f"cell [{client.code_cells_executed}]"
+        result.problem = f"{cell}: {'interrupted' if stop.is_set() else _explain(failure)}"
     finally:
         made.cells.pop()
     result.seconds = round(time.perf_counter() - start, 1)
     if ledger.exists():
         result.claims = json.loads(ledger.read_text("utf-8"))
     return result
+
+
+async def _drive(client: NotebookClient, environment: dict[str, str], stop: Event) -> None:
+    """Run the cells in a kernel of their own, which ends with them or when told to stop."""
+    run = asyncio.ensure_future(client.async_execute(env=environment, cleanup_kc=True))
+    while not run.done() and not stop.is_set():
+        await asyncio.wait([run], timeout=0.3)
+    if stop.is_set():
+        run.cancel()
+    await run
 
 
 def _client(made: NotebookNode, lesson: Lesson) -> NotebookClient:
@@ -154,6 +180,8 @@ def _client(made: NotebookNode, lesson: Lesson) -> NotebookClient:
         km=manager,
         timeout=CELL_SECONDS,
         record_timing=False,
+        shutdown_kernel="immediate",
+        extra_arguments=["--Application.log_level=ERROR"],  # or it warns of TCP at each start
         coalesce_streams=True,  # how a stream is cut into pieces depends on the machine's load
         resources=folder,
     )
@@ -163,6 +191,7 @@ def _environment(lesson: Lesson, build: Path) -> dict[str, str]:
     wanted = {
         "COURSEKIT_LEDGER": str(build / "claims"),
         "COURSEKIT_FIGURES": str(build / "figures"),
+        "COURSEKIT_PLAIN": "1",
         "PYTHONPATH": os.pathsep.join(
             filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])
         ),
@@ -171,30 +200,39 @@ def _environment(lesson: Lesson, build: Path) -> dict[str, str]:
     return one_thread | os.environ | wanted
 
 
-def _explain(made: NotebookNode, failure: Exception) -> str:
-    """Say which cell failed and how, in one line."""
-    started = [c for c in made.cells if c.get("execution_count") is not None]
-    cell = f"cell [{len(started)}]"
+def _explain(failure: BaseException) -> str:
+    """Say in one line why a run ended."""
     if isinstance(failure, CellExecutionError):
         message = re.sub(r"\x1b\[[0-9;]*m", "", failure.evalue).strip() or "no message"
-        return f"{cell}: {failure.ename}: {message}"
+        return f"{failure.ename}: {message}"
     if isinstance(failure, CellTimeoutError):
-        return f"{cell}: took longer than {CELL_SECONDS} s and was stopped"
-    return f"{cell}: the kernel died (out of memory?)"
+        return f"took longer than {CELL_SECONDS} s and was stopped"
+    if isinstance(failure, DeadKernelError):
+        return "the kernel died (out of memory?)"
+    return f"{type(failure).__name__}: {failure}"
 
 
-def _key(made: NotebookNode) -> str:
-    """Hash what the outputs depend on, apart from the data."""
+def _key(lesson: Lesson, made: NotebookNode) -> str:
+    """Hash what the outputs depend on, apart from the data.
+
+    The source and not `made` stands for the prose: the header of `made` quotes the table of
+    times, which a build writes after its run.
+    """
     code = "\n".join(cell.source for cell in made.cells if cell.cell_type == "code")
     code = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("%"))
-    parts = [digest(made), platform.python_version(), os.environ.get("COURSEKIT_DEVICE", "")]
+    parts = [
+        lesson.source.read_text("utf-8"),
+        code,
+        platform.python_version(),
+        os.environ.get("COURSEKIT_DEVICE", ""),
+    ]
     for name in ("torch", "numpy", "matplotlib", "seaborn"):
         try:
             parts.append(version(name))
         except PackageNotFoundError:
             parts.append("none")
-    for path in sorted(imported_files(code)):
-        parts.append(path.read_text("utf-8"))
+    with suppress(SyntaxError):  # the run will say in which cell
+        parts += [path.read_text("utf-8") for path in sorted(imported_files(code))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -14,6 +14,7 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+FOLDED = {"tags": ["bootstrap"], "jupyter": {"source_hidden": True}}
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def load(lesson: Lesson) -> NotebookNode:
     A cell's id is a hash of its content, so that a change elsewhere leaves it as it is.
     """
     made = jupytext.read(lesson.source, fmt="py:percent")
-    first = nbformat.v4.new_code_cell(_bootstrap(lesson.root), metadata={"tags": ["bootstrap"]})
+    first = nbformat.v4.new_code_cell(_bootstrap(lesson.root), metadata=FOLDED)
     made.cells.insert(1, first)
     made.cells[0].source = made.cells[0].source.replace("{runs_in}", _runs_in(lesson))
     seen: dict[str, int] = {}
@@ -82,7 +83,8 @@ def load(lesson: Lesson) -> NotebookNode:
         digest = hashlib.sha256(f"{cell.cell_type}\0{cell.source}".encode()).hexdigest()[:8]
         seen[digest] = seen.get(digest, -1) + 1
         cell.id = f"{digest}-{seen[digest]}" if seen[digest] else digest
-        cell.metadata = {key: cell.metadata[key] for key in cell.metadata if key == "tags"}
+        kept = {key: cell.metadata[key] for key in cell.metadata if key in ("tags", "jupyter")}
+        cell.metadata = nbformat.from_dict(kept)
     made.metadata = nbformat.from_dict(KERNEL)
     made.nbformat, made.nbformat_minor = 4, 5
     return made

@@ -18,23 +18,11 @@ def count_ngrams(windows: Int[Tensor, "N n"], vocab_size: int) -> Int[Tensor, "K
     """Count how often each token follows each context of n - 1 tokens.
 
     Raises:
-        ValueError: if the table would be too large, or an id is not below `vocab_size`.
+        ValueError: if the table would be too large, a window is empty, or an id is not below V.
     """
-    order = windows.shape[-1]
-    if order < 1:
-        raise ValueError("windows of 0 tokens have no token to count: cut them to length 1 or more")
-    if vocab_size**order > LARGEST_TABLE:
-        raise ValueError(
-            f"{vocab_size} tokens and order {order} need {vocab_size**order:,} cells, "
-            f"more than {LARGEST_TABLE:,}: lower the order, or merge rare tokens"
-        )
-    if windows.numel() and not 0 <= windows.min() <= windows.max() < vocab_size:
-        raise ValueError(
-            f"ids run from {windows.min()} to {windows.max()}, "
-            f"outside 0 … {vocab_size - 1}: was another vocabulary used?"
-        )
+    _refuse_what_cannot_be_counted(windows, vocab_size)
     cells = _row(windows, vocab_size)
-    return torch.bincount(cells, minlength=vocab_size**order).view(-1, vocab_size)
+    return torch.bincount(cells, minlength=vocab_size ** windows.shape[-1]).view(-1, vocab_size)
 
 
 def smooth(counts: Int[Tensor, "K V"], alpha: float) -> Float[Tensor, "K V"]:
@@ -138,3 +126,19 @@ def _row(tokens: Int[Tensor, "N T"], vocab_size: int) -> Int[Tensor, "N"]:
     for column in tokens.unbind(-1):
         row = row * vocab_size + column
     return row
+
+
+def _refuse_what_cannot_be_counted(windows: Int[Tensor, "N n"], vocab_size: int) -> None:
+    order = windows.shape[-1]
+    if order < 1:
+        raise ValueError("windows of 0 tokens have no token to count: cut them to length 1 or more")
+    if vocab_size**order > LARGEST_TABLE:
+        raise ValueError(
+            f"{vocab_size} tokens and order {order} need {vocab_size**order:,} cells, "
+            f"more than {LARGEST_TABLE:,}: lower the order, or merge rare tokens"
+        )
+    if windows.numel() and not 0 <= windows.min() <= windows.max() < vocab_size:
+        raise ValueError(
+            f"ids run from {windows.min()} to {windows.max()}, "
+            f"outside 0 … {vocab_size - 1}: was another vocabulary used?"
+        )

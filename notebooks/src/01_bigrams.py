@@ -327,7 +327,7 @@ figure(
 )
 
 # %% [markdown]
-# On the names that were counted, doubt only costs (dotted). On new names it pays, if there was little to count: with 300 names the best α is a fraction of a count (solid). With all training names there are 182,000 pairs for 729 cells, and any α from 0.01 to 10 will do (dashed); only α = 0 would not, for its NLL is infinite as soon as one new pair comes. When there are more cells than text, smoothing will decide everything: section 1.8.
+# On the names that were counted, doubt only costs (dotted). On new names it pays, if there was little to count: with 300 names the best α is a fraction of a count (solid). With all training names there are hundreds of pairs for each cell, and any α from 0.01 to 10 will do (dashed); only α = 0 would not, for its NLL is infinite as soon as one new pair comes. When there are more cells than text, smoothing will decide everything: section 1.8.
 #
 # What α does to a single row is easier to see with a rare letter. Here is row *q* at three strengths:
 
@@ -374,7 +374,7 @@ claim("one-hot-difference", difference, 0, 0, why="exact: the other 26 products 
 # %% [markdown]
 # A one-hot row times a matrix picks out a row of the matrix, exactly. So the layer is a look-up, `W[x]`, and the big one-hot matrix need not exist.
 #
-# Now the loss. The mean over all 228,146 pairs is a sum over 729 cells, each weighted with its count, since equal pairs have equal loss:
+# Now the loss. The mean over all pairs is a sum over 729 cells, each weighted with its count, since equal pairs have equal loss:
 #
 # $$-\frac1n\sum_{\text{pairs}} \log P_{x y} = -\frac{1}{n}\sum_{ij} N_{ij} \log P_{ij}$$
 
@@ -390,7 +390,7 @@ assert_close(table_nll(W.double(), N), pair_by_pair, rtol=1e-12, atol=1e-12)
 print(f"loss at the start {pair_by_pair:.4f} nats; ln 27 would be 3.2958")
 
 # %% [markdown]
-# The two agree to twelve digits, and the second costs 729 terms a step, whatever the number of names. That is why the following 500 steps of gradient descent on *all* names take a fraction of a second. The step size is a bold 50: the gradient of a cell is its share among 228,146 pairs, so it is tiny.
+# The two agree to twelve digits, and the second costs 729 terms a step, whatever the number of names. That is why the following 500 steps of gradient descent on *all* names take a fraction of a second. The step size is a bold 50: the gradient of a cell is of the size of its share among all pairs, so it is tiny.
 
 
 # %% tags=["data"]
