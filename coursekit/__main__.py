@@ -36,7 +36,7 @@ def _course(wanted: argparse.Namespace) -> int:
     lessons = source.find_lessons(root, wanted.notebook)
     if getattr(wanted, "check", False):
         faults = [fault for lesson in lessons for fault in publish.find_faults(lesson)]
-        print("\n".join(faults) or f"{len(lessons)} notebooks are fresh")
+        print("\n".join(faults) or f"fresh: {', '.join(lesson.name for lesson in lessons)}")
         return bool(faults)
     results = run.run_lessons(lessons, force=wanted.force, jobs=wanted.jobs)
     held = report.print_report(lessons, results)

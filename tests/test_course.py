@@ -644,7 +644,7 @@ def test_the_command_publishes_and_then_finds_the_notebook_fresh(
     assert main(["notebooks"]) == 0
     assert "wrote notebooks/01_tiny.ipynb" in capsys.readouterr().out
     assert main(["notebooks", "--check"]) == 0
-    assert "1 notebooks are fresh" in capsys.readouterr().out
+    assert "fresh: 01_tiny" in capsys.readouterr().out
 
 
 def test_an_unknown_notebook_or_folder_is_named_in_one_line(tiny, monkeypatch, capsys):
