@@ -83,7 +83,7 @@ def likelihood(shares, letters):
     return -nll_by_indexing(shares, letters)
 
 
-# --- check_surprise -----------------------------------------------------------------------------
+# --- check_faces -----------------------------------------------------------------------------
 
 
 def surprise_by_tensor(shares):
@@ -199,7 +199,7 @@ ROWS = {
             likelihood: "[1]",
         },
     ),
-    bigrams.check_surprise: (
+    bigrams.check_faces: (
         [surprise_by_tensor, surprise_by_math],
         {
             surprise_by_product: "[0.1, 0.1, 0.1,",

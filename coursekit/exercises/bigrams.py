@@ -31,7 +31,7 @@ def check_word_nll(solution: Callable[[Tensor, Sequence[int]], float]) -> None:
     agree(solution, reference, [(shares, [1]), (shares, [1, 2]), (shares, [2, 1, 1, 2])])
 
 
-def check_surprise(solution: Callable[[Tensor], float]) -> None:
+def check_faces(solution: Callable[[Tensor], float]) -> None:
     """Check a function that returns the perplexity of the probabilities that tokens were given."""
     cases = [
         (torch.tensor([0.25, 0.25, 0.25]),),
