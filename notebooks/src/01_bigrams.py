@@ -845,7 +845,7 @@ claim("news-kneser-ney-trigram", level, 1.00, 1.01, why="arithmetic: 14.83 / 14.
 # %% [markdown]
 # There it draws level. Most of what hurt was not the context but a rule that threw away what was known.
 #
-# No rule wins everywhere, though. On Shakespeare, the add-one bigram (dashed) ends *below* the Kneser–Ney bigram, and the trigrams change places twice. On which pairs?
+# No rule wins everywhere, though. On Shakespeare, the add-one curves (dashed) end *below* the Kneser–Ney curves: the bigram from 10,000 letters on, the trigram at the very end. On which pairs does add-one win? Here for the bigrams:
 
 # %% tags=["data"]
 table = count_ngrams(slide_windows(letters[:160_000], 2), len(alphabet))
