@@ -492,7 +492,8 @@ plt.loglog(steps[20:], limit / steps[20:], ":", color="grey", label="cost of the
 plt.gca().set(xlabel="steps", ylabel="NLL above the table's (nats)")
 plt.legend()
 figure(
-    "gap", alt="Gap against steps, logarithmic: almost straight, ending on a dotted line 1 / steps."
+    "gap",
+    alt="Gap against steps, logarithmic: almost straight, ending near a dotted line 1 / steps.",
 )
 
 # %% [markdown]
@@ -970,6 +971,7 @@ claim("hidden-drop", gains.min(), low=1e-9, why="each further symbol still helps
 left, right = plt.subplots(1, 2, figsize=(9, 3.5))[1]
 left.plot(held.keys(), held.values(), marker="o")
 left.set(title="Looks back two steps", xlabel="symbols of context", ylabel="NLL (nats a symbol)")
+left.set_xticks(range(5))
 right.semilogy(range(1, 12), gains, marker="o", color="C1")
 right.set(title="Hidden state", xlabel="symbols of context", ylabel="gain by the oldest (nats)")
 figure(
