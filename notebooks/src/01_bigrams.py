@@ -124,9 +124,10 @@ for code, shares in versions.items():
 
 # %% tags=["data"]
 P = N / N.sum(1, keepdim=True)
-claim("row-sum-error", (P.sum(1) - 1).abs().max(), high=1e-6, why="27 rounded shares a row")
+error = (P.sum(1) - 1).abs().max()
+claim("row-sum-error", error, high=1e-6, why="27 rounded shares a row", data="names")
 worst = (versions["N / N.sum(1)"].sum(1) - 1).abs().max()
-claim("row-sum-error-without-keepdim", worst, low=1, why="rows reach 7: far from 1")
+claim("row-sum-error-without-keepdim", worst, low=1, why="rows reach 7", data="names")
 
 # %% [markdown]
 # The library's version works in double precision and can add *fake counts* α, which we need in a moment. With α = 0 it is the line above.
@@ -704,9 +705,12 @@ claim("chain-rule-error", (product - joint).abs().max(), high=1e-12, why="roundi
 # So a model of "the next one given the past" loses nothing. The trouble is its size. Suppose the daily changes of a price are sorted into 5 classes and you use the last 21 days, a month of trading. A table then needs one row for each possible month.
 
 # %%
-contexts = 5**21
-print(f"{contexts:,} contexts\n{contexts * 5:,} probabilities, {contexts * 4:,} of them free")
-claim("month-entries-per-row", contexts * 5 / 476_837_158_203_125, 5, 5, why="entries over rows")
+three_days = count_ngrams(torch.zeros(1, 3 + 1, dtype=torch.long), vocab_size=5)
+contexts = len(three_days) ** 7  # 21 days are 7 times 3 days
+entries = contexts * three_days.shape[1]
+print(f"{contexts:,} contexts, {entries:,} entries, {entries - contexts:,} of them free")
+claim("month-contexts", contexts, 5**21, 5**21, why="5 classes on each of 21 days")
+claim("month-entries-per-row", entries / contexts, 5, 5, why="one entry a class")
 
 # %% [markdown]
 # You will read "a table of $5^{21}$ entries"; that is the number of its *rows*. Each row has five entries, four of them free. And each trading day adds one such month: a century gives some 25,000.
@@ -722,7 +726,8 @@ letters = torch.tensor(alphabet.encode(plays))
 orders = range(1, 9)
 seen = [len({plays[i : i + n] for i in range(len(plays) - n + 1)}) for n in orders]
 share_seen = seen[4] / len(alphabet) ** 5
-claim("five-grams-seen", share_seen, high=1e-3, why="the text is far shorter than V^5")
+about = {"why": "the text is far shorter than V^5", "data": "shakespeare"}
+claim("five-grams-seen", share_seen, high=1e-3, **about)
 
 # %% tags=["figure", "nbval-ignore-output"]
 plt.semilogy(orders, [len(alphabet) ** n for n in orders], marker="o", label="possible, $V^n$")
