@@ -1,0 +1,222 @@
+"""Solutions of the exercises of notebook 01, right and wrong."""
+
+import math
+from collections import Counter
+
+import torch
+
+from coursekit.exercises import bigrams
+
+# --- check_row_shares ---------------------------------------------------------------------------
+
+
+def divide_by_row_sums(counts):
+    return counts / counts.sum(1, keepdim=True)
+
+
+def divide_row_by_row(counts):
+    return torch.stack([row.double() / row.sum() for row in counts])
+
+
+def divide_columns(counts):
+    return counts / counts.sum(0, keepdim=True)
+
+
+def divide_without_keepdim(counts):
+    return counts / counts.sum(1)
+
+
+def divide_by_everything(counts):
+    return counts / counts.sum()
+
+
+def transpose_shares(counts):
+    return divide_by_row_sums(counts).T
+
+
+def softmax_of_counts(counts):
+    return counts.double().softmax(1)
+
+
+# --- check_word_nll -----------------------------------------------------------------------------
+
+
+def nll_by_loop(shares, letters):
+    total, last = 0.0, 0
+    for letter in [*letters, 0]:
+        total -= math.log(shares[last, letter])
+        last = letter
+    return total / (len(letters) + 1)
+
+
+def nll_by_indexing(shares, letters):
+    path = torch.tensor([0, *letters, 0])
+    return -shares[path[:-1], path[1:]].log().mean()
+
+
+def nll_without_the_end(shares, letters):
+    path = torch.tensor([0, *letters])
+    return -shares[path[:-1], path[1:]].log().mean()
+
+
+def nll_backwards(shares, letters):
+    return nll_by_indexing(shares.T, letters)
+
+
+def nll_per_letter(shares, letters):
+    return nll_by_indexing(shares, letters) * (len(letters) + 1) / len(letters)
+
+
+def nll_in_bits(shares, letters):
+    return nll_by_indexing(shares, letters) / math.log(2)
+
+
+def likelihood(shares, letters):
+    return -nll_by_indexing(shares, letters)
+
+
+# --- check_faces -----------------------------------------------------------------------------
+
+
+def surprise_by_tensor(shares):
+    return shares.log().mean().neg().exp()
+
+
+def surprise_by_math(shares):
+    return math.exp(-math.fsum(math.log(share) for share in shares.tolist()) / len(shares))
+
+
+def surprise_by_product(shares):
+    return shares.prod() ** (-1 / len(shares))
+
+
+def surprise_of_mean_share(shares):
+    return 1 / shares.mean()
+
+
+def surprise_without_exp(shares):
+    return -shares.log().mean()
+
+
+def surprise_of_two(shares):
+    return 2 ** (-shares.log().mean())
+
+
+def surprise_each(shares):
+    return 1 / shares
+
+
+# --- check_count_trigrams -----------------------------------------------------------------------
+
+
+def trigrams_by_slices(words):
+    counts = {}
+    for word in words:
+        text = ".." + word + "."
+        for i in range(len(word) + 1):
+            counts[text[i : i + 3]] = counts.get(text[i : i + 3], 0) + 1
+    return counts
+
+
+def trigrams_by_zip(words):
+    texts = [f"..{word}." for word in words]
+    return Counter("".join(run) for t in texts for run in zip(t, t[1:], t[2:], strict=False))
+
+
+def trigrams_with_one_boundary(words):
+    return dict(Counter(f".{w}."[i : i + 3] for w in words for i in range(len(w))))
+
+
+def trigrams_over_words(words):
+    text = ".." + "..".join(words) + ".."
+    return dict(Counter(text[i : i + 3] for i in range(len(text) - 2)))
+
+
+def trigrams_seen_once(words):
+    return dict.fromkeys(trigrams_by_slices(words), 1)
+
+
+def trigrams_as_pairs(words):
+    return sorted(trigrams_by_slices(words).items())
+
+
+# --- check_continuations ------------------------------------------------------------------------
+
+
+def continuations_by_sum(counts):
+    seen = (counts > 0).sum(0)
+    return seen / seen.sum()
+
+
+def continuations_by_loop(counts):
+    partners = [sum(row[j] > 0 for row in counts.tolist()) for j in range(counts.shape[1])]
+    return torch.tensor(partners).double() / sum(partners)
+
+
+def continuations_of_counts(counts):
+    return counts.sum(0) / counts.sum()
+
+
+def continuations_after(counts):
+    return continuations_by_sum(counts.T)
+
+
+def continuations_not_shared_out(counts):
+    return (counts > 0).sum(0)
+
+
+def continuations_of_rows(counts):
+    return (counts > 0).sum(0) / len(counts)
+
+
+# Each check with two right solutions, and with wrong ones: the call that first gives one away.
+ROWS = {
+    bigrams.check_row_shares: (
+        [divide_by_row_sums, divide_row_by_row],
+        {
+            divide_columns: "[[1, 3], [2, 2]]",
+            divide_without_keepdim: "[[0, 5, 5], [1, 0, 3], [7, 1, 2]]",
+            divide_by_everything: "[[1, 3], [2, 2]]",
+            transpose_shares: "[[1, 3], [2, 2]]",
+            softmax_of_counts: "[[1, 3], [2, 2]]",
+        },
+    ),
+    bigrams.check_word_nll: (
+        [nll_by_loop, nll_by_indexing],
+        {
+            nll_without_the_end: "[1]",
+            nll_backwards: "[1, 2]",  # there and back is the same way for a word of one letter
+            nll_per_letter: "[1]",
+            nll_in_bits: "[1]",
+            likelihood: "[1]",
+        },
+    ),
+    bigrams.check_faces: (
+        [surprise_by_tensor, surprise_by_math],
+        {
+            surprise_by_product: "[0.1, 0.1, 0.1,",
+            surprise_of_mean_share: "[1.0, 0.5, 0.1",
+            surprise_without_exp: "[0.25, 0.25, 0.25]",
+            surprise_of_two: "[0.25, 0.25, 0.25]",
+            surprise_each: "[0.25, 0.25, 0.25]",
+        },
+    ),
+    bigrams.check_count_trigrams: (
+        [trigrams_by_slices, trigrams_by_zip],
+        {
+            trigrams_with_one_boundary: "['ab']",
+            trigrams_over_words: "['ab']",
+            trigrams_seen_once: "['ava', 'ada']",
+            trigrams_as_pairs: "['ab']",
+        },
+    ),
+    bigrams.check_continuations: (
+        [continuations_by_sum, continuations_by_loop],
+        {
+            continuations_of_counts: "[[0, 9], [1, 1]]",
+            continuations_after: "[[0, 50, 1], [0, 0, 2], [0, 0, 3]]",
+            continuations_not_shared_out: "[[0, 9], [1, 1]]",
+            continuations_of_rows: "[[0, 9], [1, 1]]",
+        },
+    ),
+}
