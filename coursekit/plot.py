@@ -1,6 +1,9 @@
 """One look for every picture of the course."""
 
+from collections.abc import Callable, Mapping, Sequence
+
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -59,4 +62,101 @@ def letter_table(
     ax.set(xlabel="next letter", ylabel="previous letter", facecolor="white")
     ax.grid(visible=False)
     ax.tick_params(rotation=0, length=0)
+    return ax
+
+
+def draw_boxes(
+    boxes: Mapping[str, tuple[float | int, float | int]],
+    arrows: Sequence[tuple[str, str]],
+    ax: Axes | None = None,
+    *,
+    color: str = "#dfe9f3",
+) -> Axes:
+    """Draw a diagram: named boxes at given places (column, row), and arrows between them.
+
+    Row 0 is on top. A new line in a name is a new line in its box.
+
+    Raises:
+        ValueError: if an arrow names a box that is not there.
+    """
+    strangers = {name for pair in arrows for name in pair} - set(boxes)
+    if strangers:
+        raise ValueError(f"arrows lead to {sorted(strangers)}, which are not among the boxes")
+    columns, rows = (sorted({place[axis] for place in boxes.values()}) for axis in (0, 1))
+    if ax is None:
+        height = 1.0 + 0.75 * (rows[-1] - rows[0])
+        ax = plt.subplots(figsize=(9, height))[1]
+    style = {"boxstyle": "round,pad=0.4", "facecolor": color, "edgecolor": "0.4"}
+    drawn = {
+        name: ax.text(x, y, name, ha="center", va="center", fontsize=10, bbox=style)
+        for name, (x, y) in boxes.items()
+    }
+    for tail, head in arrows:
+        ax.annotate(
+            "",
+            xy=boxes[head],
+            xytext=boxes[tail],
+            arrowprops={
+                "arrowstyle": "->",
+                "color": "0.3",
+                "patchA": drawn[tail].get_bbox_patch(),
+                "patchB": drawn[head].get_bbox_patch(),
+            },
+        )
+    ax.set(xlim=(columns[0] - 0.5, columns[-1] + 0.5), ylim=(rows[-1] + 0.6, rows[0] - 0.6))
+    ax.axis("off")
+    return ax
+
+
+def layer_histograms(
+    tensors: Mapping[str, ArrayLike],
+    *,
+    xlabel: str,
+    note: Callable[[ArrayLike], str] = lambda values: "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how the numbers of each layer are distributed: one outline a layer, light to dark.
+
+    Args:
+        tensors: the numbers of each layer, first layer first.
+        xlabel: what a number is, with its unit.
+        note: text for the legend, made from a layer's numbers.
+    """
+    ax = ax or plt.gca()
+    flat = {name: np.asarray(values).ravel() for name, values in tensors.items()}
+    reach = max(np.quantile(np.abs(values), 0.999) for values in flat.values())
+    edges = np.linspace(-reach, reach, 61)
+    shades = mpl.colormaps["viridis_r"](np.linspace(0.15, 1, len(flat)))
+    for k, (color, (name, values)) in enumerate(zip(shades, flat.items(), strict=True), 1):
+        share = np.histogram(values, edges)[0] / len(values)
+        label = f"{k}: {note(tensors[name])}"
+        ax.stairs(share, edges, color=color, linewidth=1.6, label=label)
+    ax.set(xlabel=xlabel, ylabel="share of the numbers")
+    ax.set_yscale("log")
+    ax.legend(fontsize=7.5, title="layer", title_fontsize=8, loc="upper right")
+    return ax
+
+
+def ratio_curves(
+    ratios: Mapping[str, Sequence[float]],
+    labels: Sequence[str],
+    *,
+    ax: Axes | None = None,
+    smooth: int = 20,
+    guide: float = -3.0,
+) -> Axes:
+    """Draw log₁₀ update-to-data ratios over the steps, with the rule of thumb as a dotted line.
+
+    Args:
+        ratios: for each weight tensor, one value a step.
+        labels: their names in the legend.
+        smooth: steps that are averaged.
+    """
+    ax = ax or plt.gca()
+    shades = mpl.colormaps["viridis_r"](np.linspace(0.1, 1, len(ratios)))
+    for color, label, values in zip(shades, labels, ratios.values(), strict=True):
+        mean = np.convolve(values, np.ones(smooth) / smooth, mode="valid")
+        ax.plot(np.arange(len(mean)) + smooth, mean, color=color, linewidth=1.4, label=label)
+    ax.axhline(guide, color="black", linestyle=":")
+    ax.set_xlabel("step")
     return ax

@@ -62,7 +62,10 @@ def test_a_solution_that_writes_into_its_argument_spoils_nothing(check, right):
     def spoil(*arguments):
         answer = right(*arguments)
         for argument in arguments:
-            argument.zero_() if isinstance(argument, Tensor) else argument.clear()
+            if isinstance(argument, Tensor):
+                argument.zero_()
+            elif isinstance(argument, list | dict):
+                argument.clear()
         return answer
 
     check(spoil)

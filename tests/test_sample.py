@@ -97,3 +97,27 @@ def test_a_stop_that_is_not_one_character_is_refused(stop):
     model = NGram(torch.full((3, 3), 1 / 3))
     with pytest.raises(ValueError, match="name the one that ends a text"):
         sample_text(model, Vocabulary(".ab"), ".", 5, torch.Generator(), stop=stop)
+
+
+def test_a_low_temperature_takes_the_likeliest():
+    table = torch.rand(4, 4, generator=Generator().manual_seed(0)).softmax(-1)
+    model, generator, token, greedy = NGram(table), Generator().manual_seed(0), 0, []
+    for _ in range(6):
+        token = int(table[token].argmax())
+        greedy.append(token)
+    cold = [sample_text(model, LETTERS, ".", 6, generator, temperature=1e-4) for _ in range(5)]
+    assert cold == [LETTERS.decode(greedy)] * 5
+
+
+def test_temperature_divides_the_logits():
+    model = model_of(1, alpha=1.0)
+    text = sample_text(model, LETTERS, "", 20_000, Generator().manual_seed(0), temperature=0.5)
+    shares = model.log_table[0].exp() ** 2
+    expected = dict(zip(LETTERS.characters, (shares / shares.sum()).tolist(), strict=True))
+    assert chi_square(Counter(text), expected) < 16.3  # 3 degrees of freedom, 0.1 %
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
+def test_a_temperature_that_is_not_positive_is_refused(temperature):
+    with pytest.raises(ValueError, match="must be above 0"):
+        sample_text(model_of(2), LETTERS, ".", 5, Generator(), temperature=temperature)

@@ -7,9 +7,11 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit import score
 from coursekit.data.windows import word_windows
+from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.ngram import Bigram, NGram, count_ngrams, smooth
-from coursekit.score import mean_nll, perplexity, table_nll
+from coursekit.score import evaluating, mean_nll, perplexity, table_nll
 from coursekit.tokens.vocabulary import Vocabulary
 
 LETTERS = Vocabulary(".abcd")
@@ -90,3 +92,35 @@ def test_table_loss_is_infinite_where_an_impossible_token_was_counted():
 def test_a_table_that_counted_nothing_is_refused():
     with pytest.raises(ValueError, match="counted no tokens"):
         table_nll(torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.long))
+
+
+def normed():
+    torch.manual_seed(0)
+    return MLP(MLPConfig(vocab_size=5, context=2, d_embedding=3, d_hidden=7, normalised=True))
+
+
+def test_scoring_leaves_the_model_as_it_was():
+    model, windows = normed(), torch.randint(5, (50, 3))
+    model.hidden[0].eval()
+    modes = [part.training for part in model.modules()]
+    first = mean_nll(model, windows)
+    assert first == mean_nll(model, windows)
+    assert [part.training for part in model.modules()] == modes
+    assert not model.hidden[1].running_mean.any()
+
+
+def test_a_model_that_fails_gets_its_modes_back():
+    model = normed()
+    with pytest.raises(RuntimeError, match="stopped"), evaluating(model):
+        raise RuntimeError("stopped" if not model.training else "still training")
+    assert model.training
+    assert torch.is_grad_enabled()
+
+
+def test_the_score_does_not_depend_on_how_many_are_scored_at_once(monkeypatch):
+    model, windows = normed().double(), torch.randint(5, (50, 3))
+    scores = set()
+    for at_once in (1, 7, 50, 1024):
+        monkeypatch.setattr(score, "AT_ONCE", at_once)
+        scores.add(round(mean_nll(model, windows), 12))
+    assert len(scores) == 1

@@ -1,12 +1,20 @@
 """Windows over sequences and over words."""
 
+from collections import Counter
+
 import jaxtyping
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coursekit.data.windows import slide_windows, word_windows
+from coursekit.data.windows import (
+    draw_batches,
+    draw_groups,
+    group_windows,
+    slide_windows,
+    word_windows,
+)
 from coursekit.tokens.vocabulary import Vocabulary
 
 LETTERS = Vocabulary(".abc")
@@ -73,3 +81,72 @@ def test_words_that_hide_a_boundary_are_refused(words):
 def test_a_window_without_a_target_is_refused():
     with pytest.raises(ValueError, match="length=0 must be at least 1: the token to predict"):
         word_windows(["a"], LETTERS, 0)
+
+
+@given(WORDS, LENGTHS)
+def test_groups_hold_every_window(words, length):
+    windows = word_windows(words, LETTERS, length + 1)
+    contexts, counts = group_windows(windows, 4)
+    found = Counter()
+    for context, row in zip(contexts.tolist(), counts.tolist(), strict=True):
+        for token, count in enumerate(row):
+            if count:
+                found[*context, token] += count
+    assert found == Counter(map(tuple, windows.tolist()))
+    assert len(set(map(tuple, contexts.tolist()))) == len(contexts)
+
+
+@pytest.mark.parametrize(
+    ("windows", "vocab_size"),
+    [([[1], [2]], 4), ([[1, 4]], 4)],
+)
+def test_windows_that_can_not_be_grouped_are_refused(windows, vocab_size):
+    with pytest.raises(ValueError, match="need a context, a target, and ids below vocab_size=4"):
+        group_windows(torch.tensor(windows), vocab_size)
+
+
+def batches_of(n, size, seed=0):
+    windows = torch.arange(2 * n).view(n, 2)
+    return draw_batches(windows, size, torch.Generator().manual_seed(seed))
+
+
+def test_each_window_comes_once_a_round():
+    supply = batches_of(12, 4)
+    for _ in range(2):
+        rounds = [next(supply) for _ in range(3)]
+        firsts = torch.cat([contexts[:, 0] for contexts, _ in rounds])
+        assert sorted(firsts.tolist()) == list(range(0, 24, 2))
+        assert all(torch.equal(c[:, 0] + 1, targets) for c, targets in rounds)
+
+
+def test_rounds_differ_and_the_same_generator_repeats_them():
+    first, second = ([next(s)[1].tolist() for _ in range(6)] for s in (batches_of(12, 4),) * 2)
+    assert first != second
+    again = batches_of(12, 4)
+    assert first == [next(again)[1].tolist() for _ in range(6)]
+
+
+def test_what_is_less_than_a_batch_is_skipped():
+    supply = batches_of(11, 4)
+    assert [len(next(supply)[1]) for _ in range(5)] == [4] * 5
+
+
+@pytest.mark.parametrize("size", [0, 13])
+def test_a_batch_that_is_empty_or_too_large_is_refused(size):
+    with pytest.raises(ValueError, match="must be between 1 and the 12 there are"):
+        next(batches_of(12, size))
+
+
+def test_frequent_contexts_are_in_every_batch_and_the_rest_stand_for_all():
+    contexts = torch.arange(7)[:, None]
+    counts = torch.tensor([[30, 0], [1, 2], [0, 3], [2, 0], [1, 0], [50, 9], [1, 1]])
+    supply = draw_groups(contexts, counts, 2, torch.Generator().manual_seed(0))
+    seen = []
+    for _ in range(2):  # five rare contexts give two batches of two a round
+        drawn, weighted = next(supply)
+        assert drawn[:2, 0].tolist() == [0, 5]
+        assert torch.equal(weighted[:2], counts[[0, 5]])
+        assert torch.equal(weighted[2:], 2 * counts[drawn[2:, 0]])
+        seen += drawn[2:, 0].tolist()
+    assert len(set(seen)) == 4
+    assert set(seen) <= {1, 2, 3, 4, 6}

@@ -1,10 +1,10 @@
 """Cut sequences into windows: a context and the token that follows it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Generator, Tensor
 
 from coursekit.tokens.vocabulary import Vocabulary
 
@@ -49,3 +49,68 @@ def word_windows(
     windows = slide_windows(tokens, span)
     # A boundary after a boundary fills the gap between words; nothing is predicted there.
     return windows[(windows[:, -2:] != 0).any(-1), -length:]
+
+
+def group_windows(
+    windows: Int[Tensor, "N n"], vocab_size: int
+) -> tuple[Int[Tensor, "K T"], Int[Tensor, "K V"]]:
+    """List each different context once, and count the tokens that followed it.
+
+    The mean loss over the N windows is the mean over the K contexts weighted with their counts
+    (`score.table_nll`); short contexts repeat, so K is much smaller than N.
+
+    Raises:
+        ValueError: if the windows hold no context, or an id is not below `vocab_size`.
+    """
+    if windows.shape[-1] < 2 or not len(windows) or windows.max() >= vocab_size:
+        raise ValueError(
+            f"windows of shape {tuple(windows.shape)} need a context, a target, and ids "
+            f"below {vocab_size=}: cut longer windows, or use their own vocabulary"
+        )
+    contexts, row = torch.unique(windows[:, :-1], dim=0, return_inverse=True)
+    cells = torch.bincount(row * vocab_size + windows[:, -1], minlength=len(contexts) * vocab_size)
+    return contexts, cells.view(-1, vocab_size)
+
+
+def draw_batches(
+    windows: Int[Tensor, "N n"], batch_size: int, generator: Generator
+) -> Iterator[tuple[Int[Tensor, "B T"], Int[Tensor, "B"]]]:
+    """Yield contexts and targets without end, each window once before any comes again.
+
+    The windows that are left at the end of a round, fewer than a batch, are skipped in it.
+    """
+    _refuse_batch(batch_size, len(windows))
+    while True:
+        shuffled = torch.randperm(len(windows), generator=generator)
+        for picked in shuffled.split(batch_size)[: len(windows) // batch_size]:
+            batch = windows[picked]
+            yield batch[:, :-1], batch[:, -1]
+
+
+def draw_groups(
+    contexts: Int[Tensor, "K T"],
+    counts: Int[Tensor, "K V"],
+    batch_size: int,
+    generator: Generator,
+    often: int = 20,
+) -> Iterator[tuple[Int[Tensor, "B T"], Int[Tensor, "B V"]]]:
+    """Yield contexts with their counts without end: the frequent ones always, the others in turn.
+
+    A context seen `often` times or more weighs so much that leaving it to chance would make the
+    loss jump; there are few of them, so each batch has them all. To them come `batch_size` of the
+    rest, shuffled. Their counts are multiplied so that they stand for all the rest.
+    """
+    total = counts.sum(-1)
+    always, rest = (total >= often).nonzero()[:, 0], (total < often).nonzero()[:, 0]
+    _refuse_batch(batch_size, len(rest))
+    n_batches = len(rest) // batch_size
+    while True:
+        shuffled = rest[torch.randperm(len(rest), generator=generator)]
+        for picked in shuffled.split(batch_size)[:n_batches]:
+            weighted = torch.cat([counts[always], counts[picked] * n_batches])
+            yield torch.cat([contexts[always], contexts[picked]]), weighted
+
+
+def _refuse_batch(batch_size: int, available: int) -> None:
+    if not 1 <= batch_size <= available:
+        raise ValueError(f"{batch_size=} must be between 1 and the {available} there are")

@@ -1,0 +1,1 @@
+"""Parts that models are built from; each equals PyTorch's module of the same name."""

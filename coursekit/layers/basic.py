@@ -1,0 +1,118 @@
+"""Layers written out: each computes what PyTorch's module of the same name computes."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+
+class Linear(nn.Module):
+    """Multiply by a matrix and add a bias: x Wᵀ + b.
+
+    Args:
+        d_in, d_out: channels before and after.
+        bias: whether there is a b; it starts at 0.
+        gain: the weights start as N(0, gain² / d_in) draws, so that inputs of variance 1 give
+            outputs of variance gain² (He et al. 2015, eq. 7, for any gain).
+    """
+
+    def __init__(self, d_in: int, d_out: int, *, bias: bool = True, gain: float = 1.0) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(d_out, d_in) * gain / d_in**0.5)
+        self.bias = nn.Parameter(torch.zeros(d_out)) if bias else None
+
+    def forward(self, x: Float[Tensor, "*N d_in"]) -> Float[Tensor, "*N d_out"]:
+        """Return x Wᵀ + b for each vector of `x`."""
+        y = x @ self.weight.T
+        return y if self.bias is None else y + self.bias
+
+
+class Embedding(nn.Module):
+    """Give each token its own vector: row i of a table that is trained.
+
+    Args:
+        vocab_size: rows V of the table.
+        d_model: channels of a vector. They start as N(0, 1) draws.
+    """
+
+    def __init__(self, vocab_size: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(vocab_size, d_model))
+
+    def forward(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N C"]:
+        """Look up the vector of each token."""
+        return self.weight[tokens]
+
+
+class Tanh(nn.Module):
+    """Squeeze each number into (-1, 1)."""
+
+    def forward(self, x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+        """Return tanh x, number by number."""
+        return x.tanh()
+
+
+class BatchNorm1d(nn.Module):
+    """Give each channel mean 0 and variance 1 over the batch, then a trained gain and shift.
+
+    Ioffe and Szegedy 2015, algorithm 1. The statistics are taken over every axis but the last,
+    so that (B, T, C) has C of them; PyTorch's module wants (B, C, T) for that.
+
+    In training mode the batch's own statistics are used, with the biased variance 1/n Σ; in
+    evaluation mode the running ones, whose variance is the unbiased 1/(n-1) Σ. PyTorch has the
+    same two.
+
+    Args:
+        d_model: channels C.
+        momentum: share of the new batch in the running statistics.
+        eps: added to the variance, so that a constant channel gives 0 and not NaN.
+    """
+
+    def __init__(self, d_model: int, *, momentum: float = 0.1, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.register_buffer("running_mean", torch.zeros(d_model))
+        self.register_buffer("running_var", torch.ones(d_model))
+
+    def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
+        """Normalise `x`; in training mode, also update the running statistics."""
+        axes = tuple(range(x.ndim - 1))
+        mean = x.mean(axes) if self.training else self.running_mean
+        centred = x - mean
+        variance = centred.square().mean(axes) if self.training else self.running_var
+        if self.training:
+            self._remember(mean, variance, x.numel() // x.shape[-1])
+        return centred * (self.weight * (variance + self.eps).rsqrt()) + self.bias
+
+    @torch.no_grad()
+    def _remember(self, mean: Float[Tensor, "C"], variance: Float[Tensor, "C"], n: int) -> None:
+        """Move the running statistics a little towards those of a batch of `n` vectors."""
+        if n < 2:
+            raise ValueError(
+                f"{n} vector in the batch has no variance: train on two or more, or call eval()"
+            )
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance * n / (n - 1), self.momentum)
+
+
+class FlattenConsecutive(nn.Module):
+    """Put each `size` neighbouring steps into one, their channels side by side.
+
+    With as many steps as there are, this is the usual flattening.
+
+    Args:
+        size: steps that become one; at least 1.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        if size < 1:
+            raise ValueError(f"{size=} must be at least 1")
+        self.size = size
+
+    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B S D"]:
+        """Return T / size steps of size · C channels."""
+        if x.shape[1] % self.size:
+            raise ValueError(f"{x.shape[1]} steps do not split into groups of {self.size}")
+        return x.unflatten(1, (-1, self.size)).flatten(-2)

@@ -1,0 +1,1 @@
+"""How models are trained: the loop, the optimiser's groups, the learning rate's schedule."""
