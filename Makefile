@@ -18,7 +18,7 @@ else
 READY := using-given-python
 endif
 
-.PHONY: help course test unit notebooks lint lab lock mutants clean using-given-python
+.PHONY: help course test unit notebooks lint lab lock mutants bench clean using-given-python
 
 help: ## this list
 	@echo "make TARGET [NB=01] [FORCE=1] [PYTHON=python3] [TORCH_INDEX=address]"
@@ -44,6 +44,9 @@ lab: $(READY) ## read and play: JupyterLab on the notebooks
 
 mutants: $(READY) ## plant each bug of tests/mutants.toml and see its test fail
 	@$(PYTHON) -m tests.mutants
+
+bench: $(READY) ## train published recipes and ours side by side (ten minutes); results in benchmarks/
+	@$(PYTHON) -m benchmarks.names
 
 lock: $(READY) ## write requirements.lock: the exact versions of this environment
 	@$(PYTHON) -m coursekit lock

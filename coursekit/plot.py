@@ -113,6 +113,7 @@ def layer_histograms(
     *,
     xlabel: str,
     note: Callable[[ArrayLike], str] = lambda values: "",
+    yscale: str = "linear",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how the numbers of each layer are distributed: one outline a layer, light to dark.
@@ -121,19 +122,20 @@ def layer_histograms(
         tensors: the numbers of each layer, first layer first.
         xlabel: what a number is, with its unit.
         note: text for the legend, made from a layer's numbers.
+        yscale: "linear" or "log"; the latter shows what is rare.
     """
     ax = ax or plt.gca()
     flat = {name: np.asarray(values).ravel() for name, values in tensors.items()}
-    reach = max(np.quantile(np.abs(values), 0.999) for values in flat.values())
-    edges = np.linspace(-reach, reach, 61)
+    ends = [np.quantile(values, (0.0005, 0.9995)) for values in flat.values()]
+    edges = np.linspace(min(low for low, _ in ends), max(high for _, high in ends), 61)
     shades = mpl.colormaps["viridis_r"](np.linspace(0.15, 1, len(flat)))
     for k, (color, (name, values)) in enumerate(zip(shades, flat.items(), strict=True), 1):
         share = np.histogram(values, edges)[0] / len(values)
-        label = f"{k}: {note(tensors[name])}"
+        label = f"{k}: {note(tensors[name])}".removesuffix(": ")
         ax.stairs(share, edges, color=color, linewidth=1.6, label=label)
-    ax.set(xlabel=xlabel, ylabel="share of the numbers")
-    ax.set_yscale("log")
-    ax.legend(fontsize=7.5, title="layer", title_fontsize=8, loc="upper right")
+    ax.set(xlabel=xlabel, ylabel="share of the numbers", yscale=yscale)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": 2}
+    ax.legend(fontsize=8, title="layer", title_fontsize=8, handlelength=1, **below)
     return ax
 
 

@@ -34,6 +34,13 @@ def test_each_layer_has_its_outline_and_its_note():
     shares = [patch.get_data().values for patch in ax.patches]
     assert all(0.97 < share.sum() <= 1 for share in shares)
     assert shares[1].max() > 3 * shares[0].max()  # the narrow one is higher
+    assert ax.get_yscale() == "linear"
+
+
+def test_a_layer_without_a_note_is_named_by_its_number():
+    ax = layer_histograms({"a": [1.0, 2.0, 4.0]}, xlabel="x", yscale="log")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1"]
+    assert ax.get_yscale() == "log"
 
 
 def test_update_ratios_are_smoothed_and_guided():

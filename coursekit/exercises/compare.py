@@ -60,7 +60,8 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
         if close.all():
             return ""
         where = tuple(int(i) for i in (~close).nonzero()[0])
-        return f"first at {list(where)}: {answer[where]:.6g}, not {expected[where]:.6g}"
+        fault = f"first at {list(where)}: {answer[where]:.6g}, not {expected[where]:.6g}"
+        return fault + _factor(answer, expected, where, tolerance)
     if isinstance(expected, Mapping):
         if not isinstance(answer, Mapping):
             return f"a dictionary was expected, not {type(answer).__name__}"
@@ -81,6 +82,16 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
         number, expected, rel_tol=tolerance, abs_tol=tolerance
     )
     return "" if same else f"off by a factor of {number / expected:.4g}" if expected else "not 0"
+
+
+def _factor(answer: Tensor, expected: Tensor, where: tuple[int, ...], tolerance: float) -> str:
+    """Say by which factor an element is off, and whether all of them are off by the same."""
+    if not expected[where] or not torch.isfinite(answer[where]):
+        return ""
+    factor = answer[where] / expected[where]
+    everywhere = torch.allclose(answer, factor * expected, rtol=tolerance, atol=tolerance)
+    many = int((expected != 0).sum()) > 1
+    return f", {'everywhere ' * (everywhere and many)}off by a factor of {factor:.4g}"
 
 
 def _copies(case: tuple[Any, ...]) -> list[Any]:

@@ -1,0 +1,147 @@
+"""The recipes of Karpathy's makemore lectures (2022), from plain PyTorch and as fast as it goes.
+
+Each is trained as published, 200,000 steps of 32 windows, and must reach its published loss; an
+anchor that was slow or badly trained would flatter whatever is set beside it.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+STEPS, BATCH = 200_000, 32
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A recipe: how the model is made, after which step the rate falls, what was published."""
+
+    name: str
+    make: Callable[[], nn.Module]
+    context: int
+    falls_at: int
+    published: float
+
+
+class OneLayer(nn.Module):
+    """Part 2: bare tensors, N(0, 1) draws."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        shapes = {"C": (27, 10), "W1": (30, 200), "b1": (200,), "W2": (200, 27), "b2": (27,)}
+        for name, shape in shapes.items():
+            setattr(self, name, nn.Parameter(torch.randn(shape)))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits after three letters."""
+        joined = F.embedding(tokens, self.C).view(-1, 30)
+        hidden = torch.addmm(self.b1, joined, self.W1).tanh()
+        return torch.addmm(self.b2, hidden, self.W2)
+
+
+def one_layer_of_modules() -> nn.Module:
+    """The same from PyTorch's modules, to compare the cost of a step."""
+    parts = [nn.Embedding(27, 10), nn.Flatten(), nn.Linear(30, 200), nn.Tanh(), nn.Linear(200, 27)]
+    model = nn.Sequential(*parts)
+    for p in model.parameters():
+        nn.init.normal_(p)
+    return model
+
+
+def six_layers() -> nn.Module:
+    """Part 3: batch normalisation after every linear layer, the last one scaled down."""
+    parts: list[nn.Module] = [nn.Embedding(27, 10), nn.Flatten()]
+    width = 30
+    for _ in range(5):
+        parts += [_linear(width, 100, 5 / 3), nn.BatchNorm1d(100), nn.Tanh()]
+        width = 100
+    last = nn.BatchNorm1d(27)
+    nn.init.constant_(last.weight, 0.1)
+    return nn.Sequential(*parts, _linear(100, 27, 1.0), last)
+
+
+class Pairs(nn.Module):
+    """Put neighbours side by side."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Halve the steps, double the channels."""
+        return x.view(x.shape[0], x.shape[1] // 2, -1)
+
+
+class NormOverSteps(nn.BatchNorm1d):
+    """PyTorch's batch norm over (N, L, C), without moving memory."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise each channel over batch and steps."""
+        return super().forward(x.view(-1, x.shape[-1])).view(x.shape)
+
+
+def wavenet() -> nn.Module:
+    """Part 5: eight letters, fused in pairs, 76,579 parameters."""
+    parts: list[nn.Module] = [nn.Embedding(27, 24)]
+    width = 24
+    for _ in range(3):
+        parts += [Pairs(), _linear(2 * width, 128, 1.0), NormOverSteps(128), nn.Tanh()]
+        width = 128
+    last = nn.Linear(128, 27)
+    nn.init.normal_(last.weight, std=0.1 / 128**0.5)
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(*parts, nn.Flatten(), last)
+
+
+ANCHORS = {
+    "one layer": Anchor("one layer", OneLayer, 3, 100_000, 2.1701),
+    "six layers, batch norm": Anchor("six layers, batch norm", six_layers, 3, 150_000, 2.1057),
+    "WaveNet": Anchor("WaveNet", wavenet, 8, 150_000, 1.9937),
+}
+
+
+def train_anchor(
+    anchor: Anchor,
+    windows: Tensor,
+    measure: Callable[[nn.Module], float],
+    *,
+    steps: int = STEPS,
+    points: int = 25,
+    seed: int = 42,
+) -> tuple[nn.Module, list[tuple[float, float]]]:
+    """Train as published; return the model and (seconds, development loss) along the way."""
+    torch.manual_seed(seed)
+    model, generator = anchor.make(), torch.Generator().manual_seed(seed)
+    parameters, curve, spent = list(model.parameters()), [], 0.0
+    contexts, targets = windows[:, :-1].contiguous(), windows[:, -1].contiguous()
+    start = time.perf_counter()
+    for step in range(steps):
+        rate = 0.1 if step < anchor.falls_at else 0.01
+        descend(model, parameters, contexts, targets, generator, rate)
+        if (step + 1) % (steps // points) == 0:
+            spent += time.perf_counter() - start
+            curve.append((spent, measure(model)))
+            model.train()
+            start = time.perf_counter()
+    return model, curve
+
+
+def descend(
+    model: nn.Module,
+    parameters: list[nn.Parameter],
+    contexts: Tensor,
+    targets: Tensor,
+    generator: torch.Generator,
+    rate: float,
+) -> None:
+    """Make one step of plain gradient descent, as the lectures do: no optimiser object."""
+    picked = torch.randint(len(targets), (BATCH,), generator=generator)
+    loss = F.cross_entropy(model(contexts[picked]), targets[picked])
+    slopes = torch.autograd.grad(loss, parameters)
+    with torch.no_grad():
+        torch._foreach_add_(parameters, slopes, alpha=-rate)
+
+
+def _linear(d_in: int, d_out: int, gain: float) -> nn.Linear:
+    layer = nn.Linear(d_in, d_out, bias=False)
+    nn.init.normal_(layer.weight, std=gain / d_in**0.5)
+    return layer

@@ -1,0 +1,176 @@
+"""Gradients by hand against autograd, in float64."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from coursekit import backprop
+from coursekit.backprop import (
+    EPS,
+    PARAMETERS,
+    backward_softmax,
+    batch_norm_gradient,
+    cross_entropy_gradient,
+    draw_parameters,
+    largest_differences,
+    pass_backward,
+    pass_forward,
+    scatter_rows,
+    short_gradients,
+)
+
+N, K, M, H, V = 13, 3, 5, 7, 11  # mutually different
+EXACT = {"rtol": 0, "atol": 1e-12}
+
+
+@pytest.fixture
+def problem():
+    g = torch.Generator().manual_seed(0)
+    p = draw_parameters(V, K, M, H, g)
+    return p, torch.randint(V, (N, K), generator=g), torch.randint(V, (N,), generator=g)
+
+
+def by_autograd(p, tokens, targets):
+    p = {name: value.clone().requires_grad_() for name, value in p.items()}
+    v = pass_forward(p, tokens, targets)
+    everything = {name: value for name, value in v.items() if name != "loss"} | p
+    slopes = torch.autograd.grad(v["loss"], list(everything.values()))
+    return dict(zip(everything, slopes, strict=True))
+
+
+def test_the_loss_is_that_of_pytorchs_modules(problem):
+    p, tokens, targets = problem
+    norm = nn.BatchNorm1d(H, eps=1e-14).double()
+    norm.weight.data, norm.bias.data = p["bngain"], p["bnbias"]
+    hidden = p["C"][tokens].view(N, -1) @ p["W1"] + p["b1"]
+    # PyTorch divides by n; rescaling its result gives the n - 1 version.
+    shrink = (hidden.var(0, correction=0) / (hidden.var(0) + EPS)).sqrt()
+    h = (norm(hidden) - p["bnbias"]) * shrink + p["bnbias"]
+    expected = F.cross_entropy(h.tanh() @ p["W2"] + p["b2"], targets)
+    assert_close(pass_forward(p, tokens, targets)["loss"], expected, rtol=0, atol=1e-11)
+
+
+def test_every_gradient_is_autograds(problem):
+    p, tokens, targets = problem
+    v = pass_forward(p, tokens, targets)
+    mine = pass_backward(p, v, tokens, targets)
+    assert set(mine) == set(PARAMETERS) | set(v) - {"loss"}
+    assert max(largest_differences(mine, by_autograd(p, tokens, targets)).values()) < 1e-14
+
+
+def test_no_gradient_is_zero_all_over(problem):
+    p, tokens, targets = problem
+    mine = pass_backward(p, pass_forward(p, tokens, targets), tokens, targets)
+    for name, gradient in mine.items():
+        if name not in ("b1", "logit_maxes"):  # these two are 0, up to rounding
+            assert gradient.abs().max() > 1e-5, name
+    assert mine["b1"].abs().max() < 1e-15
+    assert mine["logit_maxes"].abs().max() < 1e-15
+
+
+def test_the_sign_of_the_maxima_shows_where_the_loss_is_not_shift_invariant(problem):
+    p, tokens, targets = problem
+    logits = pass_forward(p, tokens, targets)["logits"].requires_grad_()
+    maxes = logits.detach().max(1, keepdim=True).values.requires_grad_()
+    counts = (logits - maxes).exp()
+    (oracle,) = torch.autograd.grad(counts[:, 0].sum(), maxes)
+    dnorm = counts.detach() * F.one_hot(torch.zeros(N, dtype=torch.long), V)
+    assert_close(-dnorm.sum(1, keepdim=True), oracle, **EXACT)
+    assert oracle.max() < 0
+
+
+def test_the_branch_of_the_maxima_is_the_negative_row_sum(problem, monkeypatch):
+    p, tokens, targets = problem
+    v = pass_forward(p, tokens, targets)
+    v["counts"] = v["counts"] * 1.5  # no longer what the softmax needs: the sums are not 0
+    g = backward_softmax(v, targets)
+    assert_close(g["logit_maxes"], -g["norm_logits"].sum(1, keepdim=True), **EXACT)
+    assert g["logit_maxes"].abs().max() > 1e-3
+    routed = g["logits"] - g["norm_logits"]
+    assert torch.equal(routed.nonzero()[:, 1], v["logits"].argmax(1))
+
+
+def test_the_short_way_is_the_long_way(problem):
+    p, tokens, targets = problem
+    loss, short = short_gradients(p, tokens, targets)
+    v = pass_forward(p, tokens, targets)
+    assert_close(loss, v["loss"], **EXACT)
+    long = pass_backward(p, v, tokens, targets)
+    assert set(short) == set(PARAMETERS)
+    assert max(largest_differences(short, long).values()) < 1e-14
+
+
+def test_the_softmax_shortcut_is_autograds(problem):
+    logits = torch.randn(N, V, dtype=torch.float64, requires_grad=True)
+    targets = problem[2]
+    (oracle,) = torch.autograd.grad(F.cross_entropy(logits, targets), logits)
+    mine = cross_entropy_gradient(logits.detach(), targets)
+    assert_close(mine, oracle, **EXACT)
+    assert mine.sum(1).abs().max() < 1e-15
+
+
+@pytest.mark.parametrize("correction", [0, 1])
+def test_the_batch_norm_shortcut_is_autograds(correction):
+    g = torch.Generator().manual_seed(1)
+    x, dy = (torch.randn(N, H, generator=g, dtype=torch.float64) for _ in range(2))
+    gain = torch.rand(H, generator=g, dtype=torch.float64)
+    x.requires_grad_()
+    inverse = (x.var(0, correction=correction) + EPS).rsqrt()
+    xhat = (x - x.mean(0)) * inverse
+    (oracle,) = torch.autograd.grad((gain * xhat * dy).sum(), x)
+    arguments = (dy, xhat.detach(), (gain * inverse).detach())
+    assert_close(batch_norm_gradient(*arguments, correction), oracle, **EXACT)
+    wrong = batch_norm_gradient(*arguments, 1 - correction)
+    assert (wrong - oracle).abs().max() > 1e-3
+
+
+def test_the_batch_norm_shortcut_serves_pytorchs_module():
+    g = torch.Generator().manual_seed(1)
+    x, dy = (torch.randn(N, H, generator=g, dtype=torch.float64) for _ in range(2))
+    x.requires_grad_()
+    (oracle,) = torch.autograd.grad((F.batch_norm(x, None, None, training=True) * dy).sum(), x)
+    inverse = (x.var(0, correction=0) + 1e-5).rsqrt().detach()
+    xhat = (x.detach() - x.detach().mean(0)) * inverse
+    assert_close(batch_norm_gradient(dy, xhat, inverse), oracle, **EXACT)
+
+
+def test_scattered_rows_are_the_double_loop_and_autograd():
+    g = torch.Generator().manual_seed(2)
+    rows = torch.randn(4, K, M, generator=g, dtype=torch.float64)
+    tokens = torch.tensor([[0, 1, 1], [3, 3, 3], [0, 9, 1], [2, 2, 0]])
+    loop = torch.zeros(V, M, dtype=torch.float64)
+    for i in range(4):
+        for k in range(K):
+            loop[tokens[i, k]] += rows[i, k]
+    table = torch.zeros(V, M, dtype=torch.float64, requires_grad=True)
+    (oracle,) = torch.autograd.grad((table[tokens] * rows).sum(), table)
+    assert_close(scatter_rows(rows, tokens, V), loop, **EXACT)
+    assert_close(scatter_rows(rows, tokens, V), oracle, **EXACT)
+
+
+def test_a_batch_of_one_is_refused(problem):
+    p, tokens, targets = problem
+    with pytest.raises(ValueError, match="a batch of 1 has no variance"):
+        pass_forward(p, tokens[:1], targets[:1])
+
+
+@pytest.mark.parametrize(
+    ("oracle", "found"), [({}, "nothing"), ({"a": torch.ones(2, 1)}, r"\(2, 1\)")]
+)
+def test_gradients_of_other_shapes_are_not_compared(oracle, found):
+    with pytest.raises(ValueError, match=rf"a has shape \(2,\), the oracle has {found}"):
+        largest_differences({"a": torch.ones(2)}, oracle)
+
+
+def test_the_same_generator_draws_the_same_parameters():
+    first, second = (draw_parameters(V, K, M, H, torch.Generator().manual_seed(3)) for _ in "ab")
+    assert list(first) == list(PARAMETERS)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert all(value.ne(0).all() for value in first.values())
+
+
+def test_nothing_but_torch_is_needed():
+    names = {name.split(".")[0] for name in vars(backprop) if not name.startswith("_")}
+    assert "coursekit" not in names
