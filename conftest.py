@@ -54,8 +54,8 @@ class StoppedError(RuntimeError):
 @functools.cache
 def kind_now(name: str) -> str | None:
     """Tell which kind of a data set a run uses now; None if there is no such data set."""
-    from coursekit.data.store import kind  # not earlier: tests/conftest.py wraps the package
-    from coursekit.data.text import DATASETS
+    from coursekit.data import DATASETS  # not earlier: tests/conftest.py wraps the package
+    from coursekit.data.store import kind
 
     return kind(DATASETS[name]) if name in DATASETS else None
 

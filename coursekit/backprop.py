@@ -24,20 +24,21 @@ def draw_parameters(
     vocab_size: int, context: int, d_embedding: int, d_hidden: int, generator: Generator
 ) -> Tensors:
     """Draw the seven parameter tensors, in float64; none is 0, so that no gradient hides."""
-
-    def draw(*shape: int, scale: float = 1.0) -> Tensor:
-        return scale * torch.randn(shape, generator=generator, dtype=torch.float64)
-
     width = context * d_embedding
-    return {
-        "C": draw(vocab_size, d_embedding),
-        "W1": draw(width, d_hidden, scale=(5 / 3) / width**0.5),
-        "b1": draw(d_hidden, scale=0.1),
-        "bngain": 1 + draw(d_hidden, scale=0.1),
-        "bnbias": draw(d_hidden, scale=0.1),
-        "W2": draw(d_hidden, vocab_size, scale=0.1),
-        "b2": draw(vocab_size, scale=0.1),
+    shapes = {
+        "C": ((vocab_size, d_embedding), 1.0),
+        "W1": ((width, d_hidden), (5 / 3) / width**0.5),
+        "b1": ((d_hidden,), 0.1),
+        "bngain": ((d_hidden,), 0.1),
+        "bnbias": ((d_hidden,), 0.1),
+        "W2": ((d_hidden, vocab_size), 0.1),
+        "b2": ((vocab_size,), 0.1),
     }
+    drawn = {
+        name: scale * torch.randn(shape, generator=generator, dtype=torch.float64)
+        for name, (shape, scale) in shapes.items()
+    }
+    return drawn | {"bngain": 1 + drawn["bngain"]}
 
 
 def pass_forward(p: Mapping[str, Tensor], tokens: Int[Tensor, "n k"], targets: Tensor) -> Tensors:

@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import torch
 from IPython import get_ipython
 from IPython.display import Markdown, display
+from PIL import Image
 
 from coursekit import __version__, plot
 from coursekit.data import provenance
@@ -134,6 +135,7 @@ def figure(name: str, *, alt: str) -> None:
     drawn = plt.gcf()
     png = io.BytesIO()
     drawn.savefig(png, format="png", dpi=120, metadata={"Software": None})
+    png = _with_palette(png)
     folder = os.environ.get("COURSEKIT_FIGURES")
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -147,6 +149,14 @@ def figure(name: str, *, alt: str) -> None:
         metadata={"image/png": {"alt": alt, "width": width, "height": height}},
         raw=True,
     )
+
+
+def _with_palette(png: io.BytesIO) -> io.BytesIO:
+    """Write a picture with 256 colours: a third of the bytes, and a plot looks the same."""
+    small = io.BytesIO()
+    few = Image.open(png).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    few.save(small, format="png", optimize=True)
+    return small
 
 
 def _band(low: float, high: float) -> str:

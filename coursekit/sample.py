@@ -46,3 +46,34 @@ def sample_text(
         tokens.append(token)
         drawn.append(token)
     return vocabulary.decode(drawn)
+
+
+def sample_cached(
+    model: nn.Module,
+    vocabulary: Vocabulary,
+    prompt: str,
+    steps: int,
+    generator: Generator,
+    stop: str | None = None,
+) -> str:
+    """Do what `sample_text` does, computing only what each new token adds.
+
+    The model must have `advance(tokens, past)`, which returns the logits after each token and
+    the new past. The prompt is read in one call; each draw then costs one call on one token.
+
+    Raises:
+        ValueError: if the prompt is empty.
+    """
+    if not prompt:
+        raise ValueError(f"{prompt=} is empty: begin with the boundary token")
+    tokens, past, drawn = vocabulary.encode(prompt), None, []
+    stop_id = None if stop is None else vocabulary.encode(stop)[0]
+    with evaluating(model):
+        for _ in range(steps):
+            logits, past = model.advance(torch.tensor([tokens]), past)
+            token = int(torch.multinomial(logits[0, -1].softmax(-1), 1, generator=generator))
+            if token == stop_id:
+                break
+            tokens = [token]
+            drawn.append(token)
+    return vocabulary.decode(drawn)

@@ -75,3 +75,39 @@ def perplexity(nll: float) -> float:
     exp(nll): V for a uniform guess among V, 1 for certainty.
     """
     return math.exp(nll) if nll < 700 else math.inf
+
+
+def gaussian_nll(
+    target: Float[Tensor, "*N"], mean: Float[Tensor, "*#N"], log_scale: Float[Tensor, "*#N"]
+) -> Float[Tensor, "*N"]:
+    """Return the negative log density of each target under its own normal distribution, in nats.
+
+    ½ ln 2π + ln σ + ½ ((y - μ) / σ)². Taking ln σ, a model can't produce a negative σ. It
+    depends on the unit of y: compare only forecasts of the same thing.
+    """
+    error = (target - mean) * (-log_scale).exp()
+    return 0.5 * math.log(2 * math.pi) + log_scale + 0.5 * error.square()
+
+
+def compare_losses(
+    first: Float[Tensor, "N"], second: Float[Tensor, "N"], lags: int = 0
+) -> tuple[float, float]:
+    """Return how much more `first` loses on average, and that divided by its standard error.
+
+    Diebold and Mariano 1995, eq. 1: both forecasts are scored on the same days. Beyond ±2 the
+    difference is hardly chance. `lags` lets for differences that resemble those of the days
+    before (weights of Newey and West 1987); 0 treats days as unrelated.
+
+    Raises:
+        ValueError: if the numbers of losses differ, are below two, or not above `lags`.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} and {len(second)} losses: score both on the same days")
+    if len(first) < 2 or not 0 <= lags < len(first):
+        raise ValueError(f"{lags=} must be between 0 and the {len(first)} losses, of two or more")
+    difference = (first - second).double()
+    centred, n = difference - difference.mean(), len(difference)
+    variance = centred.square().sum()
+    for lag in range(1, lags + 1):
+        variance += 2 * (1 - lag / (lags + 1)) * (centred[lag:] * centred[:-lag]).sum()
+    return difference.mean().item(), (difference.mean() / (variance.sqrt() / n)).item()

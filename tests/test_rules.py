@@ -30,7 +30,7 @@ LAYERS = [
     ("data",),
     ("layers",),
     ("models",),
-    ("sample", "score", "backprop", "diagnose", "training", "device"),
+    ("sample", "score", "backprop", "diagnose", "certify", "training", "device"),
     ("plot", "widgets"),
     ("exercises",),
     ("notebook",),

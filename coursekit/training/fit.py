@@ -52,7 +52,7 @@ def fit(
     clip: float | None = None,
     measure: Callable[[], float] | None = None,
     every: int | None = None,
-    after_step: Callable[[], None] | None = None,
+    after_step: Callable[[], None] = lambda: None,
 ) -> History:
     """Train the model in place, one batch a step, and return what happened.
 
@@ -61,12 +61,10 @@ def fit(
         loss: maps the model's output and the targets to a scalar.
         schedule: maps the number of the step, from 0, to a factor on each group's rate.
         clip: the largest norm of all gradients together; longer ones are shortened.
-        measure: an evaluation, called after every `every` steps and at the end.
+        measure: called after every `every` steps and at the end, such as a development loss.
         after_step: called after each step, while the gradients are still there.
 
-    Raises:
-        FloatingPointError: if the loss is not finite, with the step.
-        ValueError: if `steps` is not positive or the batches run out before.
+    Raises FloatingPointError if the loss is not finite, ValueError if the batches run out.
     """
     history, base = History(), [group["lr"] for group in optimiser.param_groups]
     supply, spent = iter(batches), 0.0
@@ -83,8 +81,7 @@ def fit(
         optimiser.step()
         spent += time.perf_counter() - start
         history.note(batch_loss, optimiser, spent)
-        if after_step:
-            after_step()
+        after_step()
         if measure and (step + 1 == steps or (every and (step + 1) % every == 0)):
             history.measured.append((step + 1, measure()))
     _set_rates(optimiser, base, 1.0)  # as they were found

@@ -1,0 +1,173 @@
+"""WaveNets: pairs fused level by level, the same as dilated convolutions, and gated blocks."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from coursekit.layers.basic import BatchNorm1d, Embedding, FlattenConsecutive, Linear, Tanh
+from coursekit.layers.convolution import CausalConv1d, GatedBlock, convolve, receptive_field
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFusionConfig:
+    """Sizes of a `PairFusion`.
+
+    Attributes:
+        vocab_size: tokens V.
+        context: tokens that are read; a power of two.
+        d_embedding: channels of a token's vector.
+        d_hidden: channels of a fused pair, at every level.
+    """
+
+    vocab_size: int
+    context: int = 8
+    d_embedding: int = 24
+    d_hidden: int = 128
+
+    def __post_init__(self) -> None:
+        if self.context < 2 or self.context & (self.context - 1):
+            raise ValueError(f"context={self.context} is not 2, 4, 8, …: pairs must come out even")
+        if min(self.vocab_size, self.d_embedding, self.d_hidden) < 1:
+            raise ValueError(f"{self} has a size below 1")
+
+    @property
+    def n_level(self) -> int:
+        """The number of times that pairs are fused: log2 of the context."""
+        return self.context.bit_length() - 1
+
+
+class PairFusion(nn.Module):
+    """Predict the next token from the last `context`, fused two by two until one is left.
+
+    The hierarchical network of Karpathy's lecture (2022, makemore part 5). Each level halves the
+    steps: join neighbours, mix their channels, normalise over batch and steps, squash.
+    """
+
+    def __init__(self, config: PairFusionConfig) -> None:
+        super().__init__()
+        self.config, self.context = config, config.context
+        levels, width = [], config.d_embedding
+        for _ in range(config.n_level):
+            mix = Linear(2 * width, config.d_hidden, bias=False, gain=5 / 3)
+            width = config.d_hidden
+            levels.append(nn.Sequential(FlattenConsecutive(2), mix, BatchNorm1d(width), Tanh()))
+        self.embedding = Embedding(config.vocab_size, config.d_embedding)
+        self.levels = nn.Sequential(*levels)
+        self.output = Linear(width, config.vocab_size, gain=0.1)
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B V"]:
+        """Return the logits after the last `context` of the T tokens."""
+        if tokens.shape[-1] < self.context:
+            raise ValueError(
+                f"{tokens.shape[-1]} tokens are fewer than the {self.context} of the context: "
+                "pad the start with the boundary token"
+            )
+        vectors = self.embedding(tokens[:, -self.context :])
+        return self.output(self.levels(vectors).squeeze(1))
+
+
+class DilatedFusion(nn.Module):
+    """Compute what a `PairFusion` says after every token, with its own weights.
+
+    Level i of the tree is a causal convolution with kernel 2 and dilation 2^i: it fuses a step
+    with the one 2^i earlier. What neighbouring contexts have in common is computed once.
+
+    In evaluation mode the logits at step t are the tree's for the tokens up to t, if there are
+    `context` of them; before that, zeros stand for the vectors that are missing.
+
+    Args:
+        tree: the network whose parts are used, not copied.
+    """
+
+    def __init__(self, tree: PairFusion) -> None:
+        super().__init__()
+        self.tree = tree
+        self.dilations = [2**i for i in range(tree.config.n_level)]
+
+    def advance(
+        self, tokens: Int[Tensor, "B T"], past: list[Tensor] | None = None
+    ) -> tuple[Float[Tensor, "B T V"], list[Tensor]]:
+        """Return the logits after each of the tokens that follow `past`, and the new past."""
+        x, past = self.fuse(self.tree.embedding(tokens), past)
+        return self.tree.output(x), past
+
+    def fuse(
+        self, x: Float[Tensor, "B T C"], past: list[Tensor] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], list[Tensor]]:
+        """Run the levels over vectors."""
+        past = past or [None] * len(self.dilations)
+        new = []
+        for level, dilation, before in zip(self.tree.levels, self.dilations, past, strict=True):
+            _, mix, norm, squash = level
+            kernel = mix.weight.unflatten(1, (2, -1)).mT  # (out, 2 · C) → (out, C, 2)
+            x, after = convolve(x, kernel, dilation, before)
+            x = squash(norm(x))
+            new.append(after)
+        return x, new
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """Return the logits after each token of sequences from their start."""
+        return self.advance(tokens)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaveNetConfig:
+    """Sizes of a `WaveNet`.
+
+    Attributes:
+        d_in, d_out: channels of a step of the input and of the output.
+        d_model: channels inside the blocks.
+        d_skip: channels of the skips and of the layer after them.
+        kernel: steps that a convolution mixes.
+        dilations: one block for each.
+    """
+
+    d_in: int
+    d_out: int
+    d_model: int = 16
+    d_skip: int = 16
+    kernel: int = 2
+    dilations: tuple[int, ...] = (1, 2, 4, 8)
+
+    @property
+    def context(self) -> int:
+        """The number of steps that an output reads."""
+        return receptive_field([self.kernel] * (len(self.dilations) + 1), [1, *self.dilations])
+
+
+class WaveNet(nn.Module):
+    """Map a sequence to a sequence of the same length, each output reading no later input.
+
+    van den Oord et al. 2016, figure 4: a causal convolution, gated residual blocks whose skips
+    are added up, then ReLU, 1 × 1, ReLU, 1 × 1. The last layer starts at 0, so that the first
+    output is the same everywhere.
+    """
+
+    def __init__(self, config: WaveNetConfig) -> None:
+        super().__init__()
+        self.config, self.context = config, config.context
+        c = config
+        self.input = CausalConv1d(c.d_in, c.d_model, c.kernel)
+        self.blocks = nn.ModuleList(
+            GatedBlock(c.d_model, c.d_skip, c.kernel, dilation) for dilation in c.dilations
+        )
+        self.mix = Linear(c.d_skip, c.d_skip, gain=2**0.5)
+        self.output = Linear(c.d_skip, c.d_out, gain=0.0)
+
+    def advance(
+        self, x: Float[Tensor, "B T C"], past: list[Tensor] | None = None
+    ) -> tuple[Float[Tensor, "B T D"], list[Tensor]]:
+        """Return the outputs for the steps `x` that follow `past`, and the new past."""
+        first, *others = past or [None] * (len(self.blocks) + 1)
+        x, first = self.input.advance(x, first)
+        total, new = 0, [first]
+        for block, before in zip(self.blocks, others, strict=True):
+            x, skip, after = block.advance(x, before)
+            total = total + skip
+            new.append(after)
+        return self.output(self.mix(total.relu()).relu()), new
+
+    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T D"]:
+        """Return the outputs for sequences from their start."""
+        return self.advance(x)[0]

@@ -1,0 +1,662 @@
+# %% [markdown]
+# # 3 · Backpropagation by hand: what does `backward()` do?
+#
+# In notebook 2 one line, `loss.backward()`, found the slope of the loss at thousands of weights. Can you compute every one of them yourself, to the last digit? And once you can, which steps turn out to be unnecessary?
+#
+# **Afterwards you can** take any computation apart into small steps, write the gradient of each, check it against autograd and without autograd, derive the two shortcuts that every library uses (softmax loss, batch normalisation), and train a network without `backward()`.
+#
+# **Before**: notebook 2, and the chain rule.
+#
+# **Runs in** {runs_in}.
+#
+# **Source**: the exercise follows Karpathy's lecture on becoming a "backprop ninja" (2022, makemore part 4); backpropagation is due to Rumelhart, Hinton and Williams (1986); the gradient of batch normalisation is from Ioffe and Szegedy (2015), section 3.
+
+# %% tags=["setup", "machine"]
+import time
+
+import matplotlib.pyplot as plt
+import torch
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from coursekit import data
+from coursekit.data.windows import word_windows
+from coursekit.notebook import claim, figure, setup, show
+from coursekit.tokens.vocabulary import Vocabulary
+
+setup("03_manual_backprop", seed=42)
+names = data.names()
+
+# %% [markdown]
+# ## 3.1 The chain rule, backwards
+#
+# Take $L = (ab + c)^2$ at $a = 2, b = -3, c = 10$. Cut it into steps so small that each has a derivative that you know, and give each result a name:
+
+# %%
+a, b, c = 2.0, -3.0, 10.0
+d = a * b
+e = d + c
+L = e**2
+print(f"d = {d}, e = {e}, L = {L}")
+
+# %% [markdown]
+# Now go back from the end. Write `dX` for the slope of $L$ at $X$: how much $L$ changes per unit of change in $X$. By the **chain rule**, each slope is the slope of what comes after it, times the derivative of the step in between:
+
+# %%
+dL = 1.0
+de = dL * 2 * e  # L = e²
+dd, dc = de * 1.0, de * 1.0  # e = d + c: a sum hands the slope on
+da, db = dd * b, dd * a  # d = a b: each gets the other
+print(f"dL/da = {da}, dL/db = {db}, dL/dc = {dc}")
+
+# %%
+leaves = [torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in (a, b, c)]
+slopes = torch.autograd.grad((leaves[0] * leaves[1] + leaves[2]) ** 2, leaves)
+assert [s.item() for s in slopes] == [da, db, dc]
+
+# %% [markdown]
+# That is all there is. PyTorch's **autograd** writes down the steps on the way forward and walks them back. Going backwards costs about as much as going forwards, however many inputs there are: that is why it is done in this direction. What follows is the same with tensors instead of numbers.
+#
+# ## 3.2 Three rules for tensors
+#
+# The gradient at a tensor has **the shape of that tensor**: one slope for each of its numbers. That alone nearly fixes the formulas. A tensor that was used in several places gets the *sum* of what comes back from each. Hence three rules:
+#
+# 1. Forward **broadcast** (one row laid over many), backward **sum** over what was broadcast.
+# 2. Forward **sum**, backward **broadcast**: each summand gets the slope of the sum.
+# 3. Forward **matrix product** $Y = XW$, backward $dX = dY\,W^\top$ and $dW = X^\top dY$. Only these products have the right shapes.
+#
+# Let us check each with random numbers. `dY` stands for whatever slope comes from further on.
+
+# %%
+g = torch.Generator().manual_seed(42)
+X, W, b, dY = (
+    torch.randn(*shape, generator=g, dtype=torch.float64)
+    for shape in [(4, 3), (3, 5), (5,), (4, 5)]
+)
+oracle = [t.clone().requires_grad_() for t in (X, W, b)]
+slopes = torch.autograd.grad(oracle[0] @ oracle[1] + oracle[2], oracle, dY)
+for by_hand, slope in zip((dY @ W.T, X.T @ dY, dY.sum(0)), slopes, strict=True):
+    assert_close(by_hand, slope, rtol=0, atol=1e-12)
+
+# %%
+oracle = X.clone().requires_grad_()
+ds = torch.randn(3, generator=g, dtype=torch.float64)
+(slope,) = torch.autograd.grad(oracle.sum(0), oracle, ds)
+assert_close(slope, ds.expand(4, 3))  # each of the four rows gets ds
+
+# %% [markdown]
+# ## 3.3 Forward, in named steps
+#
+# The network is that of notebook 2: three letters, their vectors joined, a linear layer, batch normalisation, tanh, a linear layer, the softmax loss. Some steps are cut smaller than one would write them: nothing that the next section differentiates is more than one operation.
+#
+# Two things differ from notebook 2. Batch norm divides by $n-1$ here, as in the lecture. (What that changes is section 3.8.) And the largest logit of each row is subtracted before the exponential, so that nothing overflows.
+
+# %% tags=["shown"]
+from coursekit.backprop import draw_parameters, pass_forward
+
+show(pass_forward)
+
+# %% tags=["data"]
+vocabulary = Vocabulary(".abcdefghijklmnopqrstuvwxyz")
+parts = data.split_words(names)
+train, dev, test = (word_windows(part, vocabulary, length=4) for part in parts)
+generator = torch.Generator().manual_seed(42)
+p = draw_parameters(27, context=3, d_embedding=10, d_hidden=64, generator=generator)
+picked = torch.randint(len(train), (32,), generator=generator)
+tokens, targets = train[picked, :3], train[picked, 3]
+
+# %% tags=["data", "nbval-ignore-output"]
+v = pass_forward(p, tokens, targets)
+for name, value in v.items():
+    print(f"{name:14} {tuple(value.shape)}")
+assert v["emb"].shape == (32, 3, 10)
+assert v["bnvar"].shape == v["bnmean"].shape == (1, 64)
+assert v["count_sum"].shape == v["logit_maxes"].shape == (32, 1)
+gap = v["loss"] - F.cross_entropy(v["logits"], targets)
+claim("forward-loss-gap", gap.abs(), high=1e-12, why="the same loss, float64 rounding")
+
+# %% [markdown]
+# As a picture. On the way forward we follow the arrows; on the way back we walk the same graph from right to left. Where two arrows *leave* a box, two slopes come back to it and are added.
+
+# %% tags=["figure", "nbval-ignore-output"]
+from coursekit.plot import draw_boxes
+
+boxes = {"tokens": (0, 0), "emb": (1, 0), "embcat": (2, 0), "hprebn": (3, 0)}
+boxes |= {"bnmean": (3, 1), "bndiff": (4, 0), "bnvar": (4, 1), "bnvar_inv": (5, 1)}
+boxes |= {"bnraw": (5, 0), "hpreact": (6, 0), "h": (7, 0), "logits": (7, 2)}
+boxes |= {"logit_maxes": (6, 3), "norm_logits": (6, 2), "counts": (5, 2), "count_sum": (5, 3)}
+boxes |= {"count_sum_inv": (3.7, 3), "probs": (4, 2), "logprobs": (3, 2), "loss": (2, 2)}
+arrows = [("tokens", "emb"), ("emb", "embcat"), ("embcat", "hprebn"), ("hprebn", "bnmean")]
+arrows += [("hprebn", "bndiff"), ("bnmean", "bndiff"), ("bndiff", "bnvar"), ("bndiff", "bnraw")]
+arrows += [("bnvar", "bnvar_inv"), ("bnvar_inv", "bnraw"), ("bnraw", "hpreact")]
+arrows += [("hpreact", "h"), ("h", "logits"), ("logits", "norm_logits"), ("logits", "logit_maxes")]
+arrows += [("logit_maxes", "norm_logits"), ("norm_logits", "counts"), ("counts", "count_sum")]
+arrows += [("count_sum", "count_sum_inv"), ("count_sum_inv", "probs"), ("counts", "probs")]
+arrows += [("probs", "logprobs"), ("logprobs", "loss")]
+draw_boxes(boxes, arrows)
+figure("graph", alt="The steps as a graph: from tokens to h on top, from logits to the loss below.")
+
+# %% [markdown]
+# ## 3.4 Back through the softmax
+#
+# We go from the loss to the logits. For each step, ask two questions: *what is the derivative of this one operation*, and *where else was its input used*?
+#
+# - `loss`: minus the mean of $n$ entries of `logprobs`. So $d\text{logprobs}$ is $-1/n$ at the right letters and 0 elsewhere.
+# - `logprobs = log(probs)`: divide by `probs`.
+# - `probs = counts · count_sum_inv`: a product, and `count_sum_inv` is a column that was broadcast along the row: multiply with `counts` and *sum* along the row.
+# - `count_sum_inv = 1 / count_sum`, a step that is easily left out when one writes $\text{probs} = \text{counts}/\text{count\_sum}$ at once: the derivative is $-1/\text{count\_sum}^2$.
+# - `count_sum`: a sum along the row. Backward it is a broadcast: *every* count of the row gets its slope. You will meet this written as a product with a matrix $I$; it is the matrix of all ones, not the identity. And `counts` was used twice, so two terms are added.
+# - `norm_logits`: the derivative of $e^x$ is $e^x$, which is `counts`.
+
+# %% tags=["data"]
+n = 32
+dlogprobs = torch.zeros_like(v["logprobs"])
+dlogprobs[range(n), targets] = -1 / n
+dprobs = dlogprobs / v["probs"]
+dcount_sum_inv = (dprobs * v["counts"]).sum(1, keepdim=True)
+dcount_sum = -dcount_sum_inv / v["count_sum"] ** 2
+dcounts = dprobs * v["count_sum_inv"] + dcount_sum * torch.ones(n, 27)
+dnorm_logits = dcounts * v["counts"]
+
+# %% [markdown]
+# What would autograd say? Let it differentiate the same named steps; this is the oracle for everything below.
+
+# %% tags=["data"]
+with_graph = {name: value.clone().requires_grad_() for name, value in p.items()}
+graph = pass_forward(with_graph, tokens, targets)
+everything = {name: value for name, value in graph.items() if name != "loss"} | with_graph
+slopes = torch.autograd.grad(graph["loss"], list(everything.values()))
+oracle = dict(zip(everything, slopes, strict=True))
+assert_close(dcount_sum, oracle["count_sum"], rtol=0, atol=1e-12)
+assert_close(dnorm_logits, oracle["norm_logits"], rtol=0, atol=1e-12)
+
+# %% tags=["data", "nbval-ignore-output"]
+wrong = dprobs * v["count_sum_inv"] + dcount_sum * torch.eye(n, 27)
+error = (wrong - oracle["counts"]).abs().max()
+claim("identity-instead-of-ones", error, low=1e-6, why="the identity reaches one count a row")
+right = (dcounts - oracle["counts"]).abs().max()
+claim("ones-reach-every-count", right, high=1e-12, why="autograd, float64 rounding")
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 1.** Write `dcount_sum_of(dprobs, counts)`: with `probs = counts / count_sum`, the gradient at the column `count_sum` (n rows, one number each). Check: `check_dcount_sum`.
+# >
+# > <details><summary>Hint 1</summary>d(c/s)/ds = −c/s². How many numbers of a row depend on its s?</details>
+# > <details><summary>Hint 2</summary>The result must have the shape of <code>count_sum</code>: keep the dimension.</details>
+
+
+# %% tags=["solution"]
+def dcount_sum_of(dprobs, counts):
+    count_sum = counts.sum(1, keepdim=True)
+    return -(dprobs * counts).sum(1, keepdim=True) / count_sum**2
+
+
+# %% tags=["check"]
+from coursekit.exercises import backprop as exercises
+
+exercises.check_dcount_sum(dcount_sum_of)
+
+# %% [markdown]
+# ## 3.5 The sign that does not show
+#
+# `norm_logits = logits − logit_maxes`. So `logit_maxes`, broadcast along the row and *subtracted*, gets **minus** the row sum of `dnorm_logits`. You will meet this formula without the minus, and with it the loss still goes down, every gradient agrees with autograd, nothing seems wrong.
+#
+# **Predict** why.
+
+# %% tags=["data", "nbval-ignore-output"]
+dlogit_maxes = -dnorm_logits.sum(1, keepdim=True)
+claim("max-branch", dlogit_maxes.abs().max(), high=1e-12, why="the row sums are 0, up to rounding")
+
+# %% [markdown]
+# Because it is zero, with either sign. Softmax does not change if the same number is subtracted from all logits of a row, so the loss can't depend on *which* number was subtracted. A wrong sign on zero is no error that a test with this loss could find. So take another loss, one that is not indifferent: the sum of the first column of `counts`.
+
+# %% tags=["data"]
+logits = v["logits"][:3]
+maxes = logits.max(1, keepdim=True).values.requires_grad_()
+(true,) = torch.autograd.grad((logits - maxes).exp()[:, 0].sum(), maxes)
+counts = (logits - maxes.detach()).exp()
+dnorm = torch.zeros_like(counts)
+dnorm[:, 0] = counts[:, 0]
+row_sums = dnorm.sum(1, keepdim=True)
+print("autograd    ", [f"{x:.3f}" for x in true[:, 0].tolist()])
+print("minus the sum", [f"{x:.3f}" for x in (-row_sums)[:, 0].tolist()])
+print("plus the sum ", [f"{x:.3f}" for x in row_sums[:, 0].tolist()])
+
+# %% tags=["data", "nbval-ignore-output"]
+claim("minus-sign", (true + row_sums).abs().max(), high=1e-12, why="autograd, float64 rounding")
+claim("plus-sign", (true - row_sums).abs().min(), low=1e-3, why="off by twice the slope")
+
+# %% [markdown]
+# Each of the maxima came from one logit, so its slope goes back to that one: a **one-hot** row. What if two logits tie for the maximum? There is no derivative then, and PyTorch has to choose:
+
+# %%
+tied = torch.tensor([[1.0, 3.0, 3.0]], requires_grad=True)
+for choose in ("max(1)", "amax(1)"):
+    top = tied.max(1).values if choose == "max(1)" else tied.amax(1)
+    print(choose, torch.autograd.grad(top.sum(), tied)[0].tolist())
+
+# %% [markdown]
+# `max` picks one of them, `amax` shares. Both are allowed. For our loss it does not matter: what is handed out is zero.
+#
+# Here is the library's version of the six steps.
+
+# %% tags=["shown"]
+from coursekit.backprop import backward_softmax
+
+show(backward_softmax)
+
+# %% tags=["data"]
+by_library = backward_softmax(v, targets)
+largest = F.one_hot(v["logits"].argmax(1), 27)
+dlogits = dnorm_logits + dlogit_maxes * largest
+assert_close(by_library["logits"], dlogits, rtol=0, atol=1e-15)
+assert_close(dlogits, oracle["logits"], rtol=0, atol=1e-12)
+
+# %% [markdown]
+# ## 3.6 Back through tanh, the linear layers and the table
+#
+# The linear layers are rule 3, tanh is $1 - h^2$ (notebook 2). The embedding is a look-up, `emb = C[tokens]`. A row of $C$ was copied to every place where its letter stands; backward, the slopes from all these places are **added** to the row. That is called *scatter-add*. As a double loop, and as one call:
+
+# %% tags=["shown"]
+from coursekit.backprop import backward_hidden, backward_input, scatter_rows
+
+show(backward_hidden, backward_input, scatter_rows)
+
+# %% tags=["data", "nbval-ignore-output"]
+demb = oracle["emb"]
+loop = torch.zeros(27, 10, dtype=torch.float64)
+for i in range(32):
+    for k in range(3):
+        loop[tokens[i, k]] += demb[i, k]
+scattered = scatter_rows(demb, tokens, 27)
+worst = max((scattered - other).abs().max() for other in (loop, oracle["C"]))
+claim("scatter-add", worst, high=1e-12, why="the loop and autograd, float64 rounding")
+absent = sorted(set(range(27)) - set(tokens.flatten().tolist()))
+assert not scattered[absent].any()  # a letter that isn't in the batch learns nothing
+print("letters without a slope:", vocabulary.decode(absent))
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 2.** Write `dtable(drows, tokens, vocab_size)`: the gradient at a table from those at the rows that were looked up (B × T tokens, so B × T × C numbers). Check: `check_dtable`.
+# >
+# > <details><summary>Hint 1</summary><code>table[tokens] += drows</code> looks right, and counts a letter that comes twice only once.</details>
+# > <details><summary>Hint 2</summary>A loop over all tokens is fine. Faster: <code>index_add_</code> on the flattened tokens.</details>
+
+
+# %% tags=["solution"]
+def dtable(drows, tokens, vocab_size):
+    table = torch.zeros(vocab_size, drows.shape[-1])
+    for place, row in zip(tokens.flatten(), drows.flatten(0, 1), strict=True):
+        table[place] += row
+    return table
+
+
+# %% tags=["check"]
+exercises.check_dtable(dtable)
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 3.** Write `dhpreact_of(dh, h)`: the gradient at the input of tanh, from that at its output and the output. Check: `check_dhpreact`.
+# >
+# > <details><summary>Hint 1</summary>The chain rule multiplies with the local derivative.</details>
+# > <details><summary>Hint 2</summary>tanh′ = 1 − tanh².</details>
+
+
+# %% tags=["solution"]
+def dhpreact_of(dh, h):
+    return dh * (1 - h * h)
+
+
+# %% tags=["check"]
+exercises.check_dhpreact(dhpreact_of)
+
+# %% [markdown]
+# ## 3.7 Back through batch normalisation, step by step
+#
+# The one part with several paths. `bndiff` is used twice, in `bnraw` and, squared, in the variance; `hprebn` is used twice, in `bndiff` and in the mean. Each time the slopes are added. `bnmean`, `bnvar` and `bnvar_inv` are rows that were broadcast over the batch: their slopes are sums over the batch.
+
+# %% tags=["shown"]
+from coursekit.backprop import backward_norm
+
+show(backward_norm)
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 4.** Write `dvariance(dxhat, centred, variance)`: with `xhat = centred / sqrt(variance + 1e-5)`, n rows and C columns, the gradient at the C variances. Check: `check_dvariance`.
+# >
+# > <details><summary>Hint 1</summary>The derivative of u^(−1/2) is −½ u^(−3/2).</details>
+# > <details><summary>Hint 2</summary>The variance was broadcast over the n rows.</details>
+
+
+# %% tags=["solution"]
+def dvariance(dxhat, centred, variance):
+    return (dxhat * centred).sum(0) * -0.5 * (variance + 1e-5) ** -1.5
+
+
+# %% tags=["check"]
+exercises.check_dvariance(dvariance)
+
+# %% [markdown]
+# Now all of them, against autograd: 26 tensors, every step and every parameter.
+
+# %% tags=["data", "nbval-ignore-output"]
+from coursekit.backprop import largest_differences, pass_backward
+
+by_hand = pass_backward(p, v, tokens, targets)
+differences = largest_differences(by_hand, oracle)
+print("gradient of     shape          largest entry   largest difference")
+for name, difference in differences.items():
+    shape = "×".join(map(str, by_hand[name].shape))
+    print(f"{name:15} {shape:12} {by_hand[name].abs().max():14.1e} {difference:14.1e}")
+
+# %% tags=["data", "nbval-ignore-output"]
+claim("gradients-by-hand", max(differences.values()), high=1e-12, why="float64 rounding")
+claim("gradients-compared", len(differences), 26, 26, why="19 steps and 7 parameters")
+
+# %% [markdown]
+# Look at `b1`: its slope is zero. It is the bias before a batch normalisation, and the mean takes it away, as in notebook 2. And `logit_maxes` is zero too, as it must be.
+#
+# ## 3.8 Shortcut one: the softmax loss
+#
+# Eight steps back from the loss to the logits, and the result is simple. Write the loss of one example directly, with $z$ its logits and $y$ the right letter:
+#
+# $$L = -\log P_y = -z_y + \log\sum_k e^{z_k} \qquad P_j = \frac{e^{z_j}}{\sum_k e^{z_k}}$$
+#
+# - For $j \neq y$ only the second term has $z_j$ in it: $\dfrac{\partial L}{\partial z_j} = \dfrac{e^{z_j}}{\sum_k e^{z_k}} = P_j$.
+# - For $j = y$ the first term adds $-1$: $\dfrac{\partial L}{\partial z_y} = P_y - 1$.
+#
+# Together, with $Y$ the one-hot rows of the right letters, and the mean over $n$ examples: $d\text{logits} = (P - Y)/n$. The gradient is the prediction minus the truth.
+
+# %% tags=["shown"]
+from coursekit.backprop import cross_entropy_gradient
+
+show(cross_entropy_gradient)
+
+# %% tags=["data", "nbval-ignore-output"]
+short = cross_entropy_gradient(v["logits"], targets)
+claim(
+    "softmax-shortcut", (short - oracle["logits"]).abs().max(), high=1e-12, why="float64 rounding"
+)
+claim("softmax-row-sums", short.sum(1).abs().max(), high=1e-12, why="shares and one-hots sum to 1")
+
+# %% tags=["figure", "nbval-ignore-output"]
+from coursekit.plot import DIVERGING
+
+plt.figure(figsize=(8, 6))
+scaled = short * n
+plt.imshow(scaled, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+plt.colorbar(label="n × gradient: share predicted minus truth")
+plt.xticks(range(27), list(vocabulary.characters))
+plt.gca().set(xlabel="next letter", ylabel="example in the batch")
+plt.grid(visible=False)
+figure(
+    "dlogits", alt="One dark blue cell a row, the right letter, pulled up; pale red on all others."
+)
+
+# %% [markdown]
+# Each row pulls up one logit, the blue cell, and pushes down the others, each in proportion to its share. The forces of a row cancel. When the prediction is right, nothing pulls.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 5.** Write `dlogits_of(logits, targets)`: the gradient of the mean softmax loss of n rows. It must work for logits of 500. Check: `check_dlogits`.
+# >
+# > <details><summary>Hint 1</summary>(P − Y)/n; PyTorch's <code>softmax</code> does not overflow.</details>
+# > <details><summary>Hint 2</summary>To subtract Y, subtract 1 at <code>[range(n), targets]</code>.</details>
+
+
+# %% tags=["solution"]
+def dlogits_of(logits, targets):
+    gradient = logits.softmax(1)
+    gradient[range(len(targets)), targets] -= 1
+    return gradient / len(targets)
+
+
+# %% tags=["check"]
+exercises.check_dlogits(dlogits_of)
+
+# %% [markdown]
+# ## 3.9 Shortcut two: batch normalisation
+#
+# An input $x_i$ acts on the outputs by three paths: directly, by the mean, and by the variance.
+#
+# $$dx_i = d\hat x_i \frac{\partial \hat x_i}{\partial x_i} + d\mu\,\frac{\partial \mu}{\partial x_i} + d\sigma^2\,\frac{\partial \sigma^2}{\partial x_i}$$
+#
+# Write $s = 1/\sqrt{\sigma^2 + \epsilon}$, so $\hat x_i = s\,(x_i - \mu)$, and $d\hat x_i = \gamma\, dy_i$. The pieces, with the divisor $n - 1$ in the variance:
+#
+# $$d\sigma^2 = -\tfrac12 s^3 \sum_i d\hat x_i (x_i - \mu) = -\tfrac12 s^2 \sum_i d\hat x_i\,\hat x_i \qquad \frac{\partial\sigma^2}{\partial x_i} = \frac{2 (x_i - \mu)}{n-1} = \frac{2\hat x_i}{s\,(n-1)}$$
+#
+# $$d\mu = -s \sum_i d\hat x_i + d\sigma^2\,\frac{\partial\sigma^2}{\partial\mu} \qquad \frac{\partial\mu}{\partial x_i} = \frac1n$$
+#
+# The last piece, the slope of the variance at the mean, is often carried along and never looked at: $\partial\sigma^2/\partial\mu = -\frac{2}{n-1}\sum_i (x_i - \mu)$. A sum of deviations from the mean is **zero**. So that path does not exist. Put the rest together:
+#
+# $$dx_i = \frac{\gamma s}{n}\Big(n\,dy_i - \sum_j dy_j - \frac{n}{n-1}\,\hat x_i \sum_j dy_j\,\hat x_j\Big)$$
+
+# %% tags=["shown"]
+from coursekit.backprop import batch_norm_gradient
+
+show(batch_norm_gradient)
+
+# %% tags=["data", "nbval-ignore-output"]
+mean = v["bnmean"].clone().requires_grad_()
+variance = (v["hprebn"] - mean).square().sum(0) / (n - 1)
+(at_mean,) = torch.autograd.grad(variance.sum(), mean)
+claim("variance-at-mean", at_mean.abs().max(), high=1e-12, why="deviations sum to 0")
+
+arguments = oracle["hpreact"], v["bnraw"], p["bngain"] * v["bnvar_inv"]
+error = (batch_norm_gradient(*arguments, correction=1) - oracle["hprebn"]).abs().max()
+claim("bn-shortcut", error, high=1e-12, why="autograd, float64 rounding")
+
+# %% [markdown]
+# And if one takes the formula of the other convention? Textbooks, PyTorch and notebook 2 divide by $n$ when they normalise. Their formula has no factor $n/(n-1)$. On our forward pass it is wrong, though not by much, which is worse: training goes on.
+
+# %% tags=["data", "nbval-ignore-output"]
+other = (batch_norm_gradient(*arguments, correction=0) - oracle["hprebn"]).abs().max()
+print(f"right divisor: off by {error:.0e}; the other one: {other:.0e}")
+claim("bn-shortcut-wrong-divisor", other, low=1e-6, why="about 1/n of the last term, n = 32")
+
+x = v["hprebn"].clone().requires_grad_()
+y = F.batch_norm(x, None, None, weight=p["bngain"], training=True)
+(slope,) = torch.autograd.grad(y, x, oracle["hpreact"])
+inverse = (x.detach().var(0, correction=0) + 1e-5).rsqrt()
+xhat = (x.detach() - x.detach().mean(0)) * inverse
+short = batch_norm_gradient(oracle["hpreact"], xhat, p["bngain"] * inverse)
+claim("bn-shortcut-pytorch", (short - slope).abs().max(), high=1e-12, why="float64 rounding")
+
+# %% [markdown]
+# ## 3.10 Checking without autograd
+#
+# How did people check gradients before? The slope is the limit of $(L(w + \varepsilon) - L(w - \varepsilon)) / 2\varepsilon$. It takes two forward passes for *one* weight, so one picks a few. **Predict**: is the check better the smaller $\varepsilon$ is?
+
+
+# %% tags=["data"]
+def loss_at(name, place, shift):
+    moved = {key: value.clone() for key, value in p.items()}
+    moved[name][place] += shift
+    return pass_forward(moved, tokens, targets)["loss"].item()
+
+
+places = [("W1", (3, 5)), ("C", (1, 2)), ("bngain", (7,)), ("W2", (11, 13))]
+steps = [10.0**-k for k in range(1, 14)]
+errors = torch.zeros(len(places), len(steps))
+for i, (name, place) in enumerate(places):
+    for j, step in enumerate(steps):
+        slope = (loss_at(name, place, step) - loss_at(name, place, -step)) / (2 * step)
+        errors[i, j] = abs(slope / by_hand[name][place].item() - 1)
+
+# %% tags=["figure", "nbval-ignore-output"]
+for (name, place), row, mark in zip(places, errors, "os^D", strict=True):
+    plt.loglog(steps, row, mark + "-", markersize=4, label=f"{name}{list(place)}")
+plt.gca().set(xlabel="step ε", ylabel="relative error of the finite difference")
+plt.legend()
+figure("finite", alt="Error against step: V-shaped, lowest near 1e-5, rising on both sides.")
+
+# %% tags=["data", "nbval-ignore-output"]
+typical = errors.log10().mean(0)
+best = steps[int(typical.argmin())]
+print(f"on average best at ε = {best:.0e}, relative error {10 ** typical.min():.0e}")
+claim(
+    "finite-difference", errors[:, 4].max(), high=1e-6, why="at ε = 1e-5; seeds 0–4: at most 5.2e-8"
+)
+claim(
+    "finite-difference-too-small",
+    10 ** typical[-1],
+    low=1e-3,
+    why="rounding: 1e-16 / 1e-13; seeds 0–4: 0.06",
+)
+
+# %% [markdown]
+# On the right the formula is too coarse: its error falls with $\varepsilon^2$. On the left the two losses agree in nearly all digits, and their difference is rounding, about $10^{-16}/\varepsilon$. In between lies a best step, near $10^{-5}$ in double precision. In single precision the same check would reach about four digits at best. That is why we work in float64 here, and it is how a gradient is to be judged: by its *relative* error, in float64, never with `==`.
+#
+# ## 3.11 Training without `backward()`
+#
+# With the two shortcuts the whole backward pass is shorter than the forward pass.
+
+# %% tags=["shown"]
+from coursekit.backprop import short_gradients
+
+show(short_gradients)
+
+# %% [markdown]
+# First the proof: train twice from the same start on the same batches, once with autograd, once by hand, for 200 steps.
+
+
+# %% tags=["data"]
+def draw(size, seed=42):
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        picked = torch.randint(len(train), (size,), generator=generator)
+        yield train[picked, :3], train[picked, 3]
+
+
+def descend_by_hand(p, steps, rate=0.1, size=32):
+    p, losses = {name: value.clone() for name, value in p.items()}, []
+    for step, batch in zip(range(steps), draw(size), strict=False):
+        loss, gradients = short_gradients(p, *batch)
+        for name, value in p.items():
+            value -= (rate if step < 0.7 * steps else rate / 10) * gradients[name]
+        losses.append(loss.item())
+    return p, losses
+
+
+# %% tags=["data"]
+def descend_by_autograd(p, steps, rate=0.1, size=32):
+    p = {name: value.clone().requires_grad_() for name, value in p.items()}
+    losses = []
+    for step, batch in zip(range(steps), draw(size), strict=False):
+        loss = pass_forward(p, *batch)["loss"]
+        slopes = torch.autograd.grad(loss, list(p.values()))
+        with torch.no_grad():
+            for value, slope in zip(p.values(), slopes, strict=True):
+                value -= (rate if step < 0.7 * steps else rate / 10) * slope
+        losses.append(loss.item())
+    return p, losses
+
+
+# %% tags=["data", "nbval-ignore-output"]
+mine, my_losses = descend_by_hand(p, 200)
+theirs, their_losses = descend_by_autograd(p, 200)
+gap = max(abs(a - b) for a, b in zip(my_losses, their_losses, strict=True))
+print(f"loss after 200 steps: {my_losses[-1]:.6f} by hand, {their_losses[-1]:.6f} by autograd")
+claim("training-by-hand-gap", gap, high=1e-9, why="rounding that 200 steps amplify", data="names")
+
+# %% [markdown]
+# The same to a billionth, at every step. Now in earnest, in single precision, 20,000 steps on batches of 64:
+
+# %% tags=["data", "nbval-ignore-output"]
+start = {name: value.float() for name, value in p.items()}
+trained, losses = descend_by_hand(start, 20_000, rate=0.2, size=64)
+assert losses[0] > 3
+print(f"mean loss of the last thousand batches: {sum(losses[-1000:]) / 1000:.3f}")
+
+# %% [markdown]
+# How good is it on the development names? Put the parameters into the library's `MLP` and let it say. The running statistics that evaluation needs were not kept; we take the mean and the variance over all training windows at once, which is what they estimate. (`b1` is left out: the mean takes it away.)
+
+# %% tags=["data"]
+from coursekit.models.mlp import MLP, MLPConfig
+from coursekit.models.ngram import NGram, count_ngrams, kneser_ney, smooth
+from coursekit.score import mean_nll
+
+
+def as_model(p):
+    model = MLP(MLPConfig(vocab_size=27, d_hidden=64, normalised=True))
+    hidden = p["C"][train[:, :3]].flatten(1) @ p["W1"]
+    weights = {"embedding.weight": p["C"], "hidden.0.weight": p["W1"].T}
+    weights |= {"hidden.1.weight": p["bngain"], "hidden.1.bias": p["bnbias"]}
+    weights |= {"hidden.1.running_mean": hidden.mean(0), "hidden.1.running_var": hidden.var(0)}
+    weights |= {"output.weight": p["W2"].T, "output.bias": p["b2"]}
+    model.load_state_dict(weights)
+    return model
+
+
+# %% tags=["data", "nbval-ignore-output"]
+scores = {"uniform guess": torch.tensor(27.0).log().item()}
+for order in (2, 4):
+    counts = count_ngrams(train[:, -order:], 27)
+    scores[f"{order}-gram, add-one"] = mean_nll(NGram(smooth(counts, 1)), dev[:, -order:])
+scores["4-gram, Kneser–Ney"] = mean_nll(NGram(kneser_ney(counts)), dev)
+scores["trained by hand"] = mean_nll(as_model(trained), dev)
+for name, score in scores.items():
+    print(f"{name:20} {score:.4f} nats on the development names")
+
+# %% tags=["data", "nbval-ignore-output"]
+about = {"why": "2.1948 ± 3 × 0.002, the spread of seeds 0–4", "data": "names", "headline": True}
+by_hand_nll = scores["trained by hand"]
+claim("hand-dev-loss", by_hand_nll, 2.1888, 2.2008, stand_in=(2.187, 2.2165), **about)
+claim("hand-below-bigram", scores["2-gram, add-one"] - by_hand_nll, low=0.2,
+      why="three letters of context against one", data="names")  # fmt: skip
+
+# %% tags=["figure", "nbval-ignore-output"]
+left, right = plt.subplots(1, 2, figsize=(9, 3.6))[1]
+left.plot(their_losses, color="C1", linewidth=4, alpha=0.5, label="autograd")
+left.plot(my_losses, color="C0", linewidth=1, label="by hand")
+left.set(xlabel="step", ylabel="loss of the batch (nats)", title="200 steps, float64")
+left.legend()
+smoothed = torch.tensor(losses).view(-1, 200).mean(1)
+right.plot(range(100, 20_000, 200), smoothed)
+right.axhline(scores["4-gram, Kneser–Ney"], color="grey", linestyle=":")
+right.text(20_000, scores["4-gram, Kneser–Ney"] + 0.01, "4-gram table (dev)", ha="right")
+right.set(xlabel="step", ylabel="loss, mean of 200 batches", title="20,000 steps, by hand")
+right.set_xticks([0, 10_000, 20_000])
+figure(
+    "training",
+    alt="Left: two loss curves that coincide. Right: loss falls towards 2.1 in training.",
+)
+
+# %% [markdown]
+# It trains, without `backward()`, to where a small network gets in so many steps of plain gradient descent: level with the add-one table of the same context, behind the Kneser–Ney table. (Notebook 2 showed what it takes to pass that one. None of it had to do with the gradients.)
+#
+# Was the work with the shortcuts worth it? The same batch, three ways, as a ratio to the shortcuts:
+
+
+# %% tags=["machine"]
+def seconds(job, repeats=300):
+    rounds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            job()
+        rounds.append((time.perf_counter() - begin) / repeats)
+    return sorted(rounds)[2]
+
+
+with_slopes = {name: value.float().requires_grad_() for name, value in p.items()}
+
+
+def by_autograd():
+    loss = pass_forward(with_slopes, tokens, targets)["loss"]
+    torch.autograd.grad(loss, list(with_slopes.values()))
+
+
+# %% tags=["machine"]
+base = seconds(lambda: short_gradients(start, tokens, targets))
+long = seconds(lambda: pass_backward(start, pass_forward(start, tokens, targets), tokens, targets))
+auto = seconds(by_autograd)
+print(f"by hand, with shortcuts 1.0; step by step {long / base:.1f}; autograd {auto / base:.1f}")
+
+# %% [markdown]
+# Fewer steps are fewer operations, and at this size operations are what costs. Libraries do the same: `F.cross_entropy` and `F.batch_norm` hold exactly these two shortcuts.
+#
+# ## What you now have
+#
+# - Three rules that give the gradient of any tensor computation, and the habit of asking where else a value was used.
+# - Every gradient of the network, equal to autograd's to the last digits.
+# - A slip in a sign that no test with the usual loss can find, and the kind of test that does.
+# - The two shortcuts, derived; and the price of mixing two conventions for the variance.
+# - A check that needs no autograd, and why float64.
+#
+# **Next**: notebook 4 gives the network a longer memory without crushing it into one layer.
