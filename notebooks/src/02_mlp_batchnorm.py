@@ -44,7 +44,7 @@ claim("embedding-lookup", (looked_up - one_hot).abs().max(), 0, 0, why="exact: t
 looked_up.shape
 
 # %% [markdown]
-# Which rows learn from a batch? Only those that were looked up: a letter that isn't in the batch has no slope.
+# Which rows learn from a batch? Only those that were looked up: a letter that isn't in the batch has no slope. (`backward()` computes the slopes of a result at every tensor marked `requires_grad`, and puts them into its `.grad`.)
 
 # %%
 looked_up.square().sum().backward()  # any function of them will do
@@ -126,7 +126,7 @@ by_formula = 27 * 10 + (30 * 200 + 200) + (200 * 27 + 27)
 claim("mlp-parameters", count_parameters(model), by_formula, by_formula, why="the formula")
 
 # %% [markdown]
-# **Predict**: a table for one letter of context more is 27 times larger. What does a longer context cost here?
+# **Predict**: a table for one letter of context more is 27 times larger. What does a longer context cost here? (`lstsq` finds the plane that fits the twelve counts best.)
 
 # %%
 sizes = [(V, T) for V in (27, 100, 1000) for T in (1, 2, 4, 8)]
@@ -174,7 +174,7 @@ about = {"why": "within 0.05 of ln 27 = 3.2958", "data": "names"}
 claim("scaled-first-loss", scaled, 3.2458, 3.3458, **about)
 
 # %% [markdown]
-# A model that knows nothing should say so: 27 equal shares, a loss of $\ln 27 = 3.30$. N(0, 1) weights give a loss many times that. The 200 hidden numbers add up to logits of size $\sqrt{200} \approx 14$, so the softmax is nearly certain, and nearly always wrong. The first few hundred steps of training are then spent on shrinking $W_2$: easy progress that teaches nothing. With $W_2$ a hundred times smaller, training starts where it should.
+# A model that knows nothing should say so: 27 equal shares, a loss of $\ln 27 = 3.30$. N(0, 1) weights give a loss many times that. The 200 hidden numbers add up to logits of size $\sqrt{200} \approx 14$, so the softmax is nearly certain, and nearly always wrong. Training then begins with shrinking $W_2$: easy progress that teaches nothing. With $W_2$ a hundred times smaller, training starts where it should.
 #
 # Why not $W_2 = 0$, exactly? You will read that the network can't learn then, because *the tanh layer becomes the output and the gradient vanishes*. Let us look.
 
@@ -536,7 +536,7 @@ about = {"why": "a wide valley: seeds 0–4 lie between 0.07 and 0.19", "data": 
 claim("best-rate", lowest, 0.03, 0.5, **about)
 
 # %% [markdown]
-# Below 0.01 nothing moves; above 1 the steps overshoot. In between lies a broad valley, and 0.1 is a good and careful choice. (The curve mixes two things, since the loss falls also because time passes. It finds the decade, not the best value.)
+# Far below 0.1 the loss creeps; above 1 the steps overshoot and it shoots up. In between lies a broad valley, and 0.1 is a good and careful choice. (The curve mixes two things, since the loss falls also because time passes. It finds the decade, not the best value.)
 
 # %% [markdown]
 # ## 2.8 Five pictures of a network
@@ -702,12 +702,15 @@ claim("updates-rash", settled["rate 0.5"], -1.9, -1.86, stand_in=(-1.905, -1.855
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.diagnose import measure_batch_noise
 
-batch_sizes = [4, 16, 64, 256, 1024]
+batch_sizes = [2, 8, 32, 128, 512]
 trained = deep(5 / 3)
 history, _ = train_briefly(trained)
 noise = measure_batch_noise(trained, train, batch_sizes, torch.Generator().manual_seed(42))
 slope = np.polyfit(np.log(batch_sizes), np.log(noise), 1)[0]
 claim("noise-slope", slope, -0.6, -0.4, why="1/√B is a slope of -1/2; 400 draws", data="names")
+print(f"standard deviation of the loss of 32 windows: {noise[2]:.2f} nats")
+about = {"why": "0.212 ± 3 × 0.02, the spread of seeds 0–4", "data": "names"}
+claim("noise-of-32", noise[2], 0.152, 0.272, **about)
 
 # %% tags=["figure", "nbval-ignore-output"]
 left, right = plt.subplots(1, 2, figsize=(9, 3.6))[1]
@@ -722,7 +725,7 @@ right.set(xlabel="windows in a batch", ylabel="std of the batch's loss (nats)")
 figure("loss", alt="Left: loss of three starts, 5/3 lowest. Right: noise falls as a straight line.")
 
 # %% [markdown]
-# The spread falls with the square root: four times the batch, half the noise. With 32 windows the loss of a batch is known to about 0.15 nats only, more than a thousand steps of training gain. So never compare two models by the loss of their last batch; take the whole development set.
+# The spread falls with the square root: four times the batch, half the noise. With 32 windows the loss of a batch is uncertain by a fifth of a nat, more than twice what the whole ladder of section 2.10 will gain. So never compare two models by the loss of their last batch; take the whole development set.
 #
 # And batch normalisation? **Predict** what the snapshots look like, with all three gains, if it stands before each tanh.
 
@@ -866,9 +869,9 @@ claim("decay-of-biases", kept["hidden.0.bias"], 1, 1, why="exact: biases don't d
 # %% [markdown]
 # ## 2.10 A better loss in less time
 #
-# The lecture trains the one-layer network with 200,000 steps of SGD on batches of 32, at rate 0.1 and then 0.01, and reaches 2.1701 on the development names. A six-layer network with batch normalisation reaches 2.1057 in as many steps. Half a minute on one processor core for the first of them, a few minutes for the second.
+# The lecture trains the one-layer network with 200,000 steps of SGD on batches of 32, at rate 0.1 and then 0.01, and reaches 2.1701 on the development names. A six-layer network with batch normalisation reaches 2.1057 in as many steps. On one processor core that takes half a minute for the first of them, two minutes for the second.
 #
-# How far do we get in a *fifth* of the first one's time? The rungs of the ladder below all have about that much, so the numbers of steps differ. Each changes one thing.
+# How far do we get in a *fifth* of the first one's time? The rungs of the ladder below all have about that much, so the numbers of steps differ. Each rung changes one thing, the last one three.
 #
 # 1. **SGD, batches of 32**, the lecture's recipe, cut short: the rate falls after half of the steps.
 # 2. **Batches of 512.** A step of 32 windows is mostly overhead: a processor core computes 16 times as many in about four times the time. Less noise allows a higher rate.
@@ -920,8 +923,8 @@ model = start()
 falls = {"schedule": lambda step: 1.0 if step < 3_000 else 0.1}
 ladder["SGD, batches of 512"] = run(model, sgd(model, 0.5), windows_of(512), 6_000, **falls)
 model = start()
-smooth = {"schedule": warm_up_cosine(5_000)}
-ladder["AdamW, cosine"] = run(model, adamw(model, 0.005), windows_of(512), 5_000, **smooth)
+cosine = {"schedule": warm_up_cosine(5_000)}
+ladder["AdamW, cosine"] = run(model, adamw(model, 0.005), windows_of(512), 5_000, **cosine)
 
 
 # %% tags=["data"]
@@ -930,8 +933,8 @@ from itertools import repeat
 
 def run_grouped(model, rate, steps, weight_decay=0.0):
     optimiser = adamw(model, rate, weight_decay=weight_decay)
-    smooth = {"schedule": warm_up_cosine(steps), "loss": table_nll}
-    return run(model, optimiser, repeat((contexts, counts)), steps, **smooth)
+    options = {"schedule": warm_up_cosine(steps), "loss": table_nll}
+    return run(model, optimiser, repeat((contexts, counts)), steps, **options)
 
 
 def wider(seed=42, **changes):
@@ -945,7 +948,7 @@ ladder["24 numbers, norm, decay"] = run_grouped(wider(), 0.03, 250, weight_decay
 # %% tags=["machine"]
 for name, (_, history) in ladder.items():
     steps, loss = history.measured[-1]
-    print(f"{name:20} {steps:6} steps {history.seconds[-1]:5.1f} s: development loss {loss:.4f}")
+    print(f"{name:24} {steps:6} steps {history.seconds[-1]:5.1f} s: development loss {loss:.4f}")
 
 # %% tags=["figure", "nbval-ignore-output"]
 for (name, (_, history)), mark in zip(ladder.items(), "osv^D", strict=True):
@@ -989,7 +992,7 @@ claim("norm-in-shallow-network", bare.measured[-1][1] - losses[-1], -0.01, 0.01,
 # How does the network compare with a table of counts? A Kneser–Ney 4-gram looks at the same three letters. Let us give the network a little more: 32 numbers a letter, 300 units, twice the steps.
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.models.ngram import NGram, count_ngrams, kneser_ney
+from coursekit.models.ngram import NGram, count_ngrams, kneser_ney, smooth
 
 table = NGram(kneser_ney(count_ngrams(train, 27)))
 large, _ = run_grouped(wider(d_embedding=32, d_hidden=300), 0.02, 500, weight_decay=0.5)
@@ -1091,7 +1094,7 @@ about = {"why": "seeds 0–4: at most 0.0022", "data": "names"}
 claim("vowel-chance", chance(many, closer), high=0.005, **about)
 
 # %% [markdown]
-# Nobody told the network what a vowel is. With 24 numbers it has put the five together: a fifth closer than usual, which five random letters are about once in a thousand draws. In the maps of two numbers the vowels are *not* closer than usual. Mostly they lie on one side, far from one another, because two numbers must also tell *a* from *u*. So what you measure decides what you find, and a map chosen among several seeds proves nothing.
+# Nobody told the network what a vowel is. With 24 numbers it has put the five together: a sixth closer than usual, which five random letters hardly ever are. In the maps of two numbers the vowels are *not* closer than usual. Mostly they lie on one side, far from one another, because two numbers must also tell *a* from *u*. So what you measure decides what you find, and a map chosen among several seeds proves nothing.
 
 # %% [markdown]
 # ## 2.12 The same on very little text
@@ -1150,7 +1153,10 @@ from coursekit.score import perplexity
 final_train, final_rest = curve[-1]
 best_epoch = 2 + 2 * min(range(100), key=lambda k: curve[k][1])
 print(f"perplexity: training {perplexity(final_train):.3f}, rest {perplexity(final_rest):.0f}")
-print(f"best epoch {best_epoch}: {perplexity(min(b for _, b in curve)):.1f}; bigram table 18.7")
+pairs = NGram(smooth(count_ngrams(slide_windows(ids[:cut], 2), len(characters)), 1))
+nll_of_pairs = mean_nll(pairs, unseen[:, -2:])
+print(f"best epoch {best_epoch}: {perplexity(min(b for _, b in curve)):.1f}", end=", ")
+print(f"add-one table of pairs: {perplexity(nll_of_pairs):.1f}")
 claim("small-text-train", final_train, high=0.01, why="seeds 0–4: at most 0.0036; known by heart")
 about = {"why": "a blind guess has 39; seeds 0–4: 1157 and more"}
 claim("small-text-perplexity", perplexity(final_rest), low=390, **about)
