@@ -41,15 +41,15 @@ def draw_parameters(
     return drawn | {"bngain": 1 + drawn["bngain"]}
 
 
-def pass_forward(p: Mapping[str, Tensor], tokens: Int[Tensor, "n k"], targets: Tensor) -> Tensors:
+def pass_forward(
+    p: Mapping[str, Tensor], tokens: Int[Tensor, "n k"], targets: Int[Tensor, "n"]
+) -> Tensors:
     """Compute the loss in named steps, each so small that its derivative is known.
 
     Raises:
         ValueError: if there are fewer than two examples: their variance is not defined.
     """
-    n = len(tokens)
-    if n < 2:
-        raise ValueError(f"a batch of {n} has no variance: take two examples or more")
+    n = _count_examples(tokens)
     v = {"emb": p["C"][tokens]}
     v["embcat"] = v["emb"].flatten(1)
     v["hprebn"] = v["embcat"] @ p["W1"] + p["b1"]
@@ -88,14 +88,18 @@ def backward_softmax(v: Mapping[str, Tensor], targets: Int[Tensor, "n"]) -> Tens
     return g
 
 
-def backward_hidden(p: Mapping[str, Tensor], v: Mapping[str, Tensor], dlogits: Tensor) -> Tensors:
+def backward_hidden(
+    p: Mapping[str, Tensor], v: Mapping[str, Tensor], dlogits: Float[Tensor, "n V"]
+) -> Tensors:
     """Go from the logits back through the second linear layer and tanh."""
     g = {"h": dlogits @ p["W2"].T, "W2": v["h"].T @ dlogits, "b2": dlogits.sum(0)}
     g["hpreact"] = g["h"] * (1 - v["h"] ** 2)
     return g
 
 
-def backward_norm(p: Mapping[str, Tensor], v: Mapping[str, Tensor], dhpreact: Tensor) -> Tensors:
+def backward_norm(
+    p: Mapping[str, Tensor], v: Mapping[str, Tensor], dhpreact: Float[Tensor, "n H"]
+) -> Tensors:
     """Go back through batch normalisation, in seven small steps."""
     n = len(dhpreact)
     g = {"bngain": (dhpreact * v["bnraw"]).sum(0), "bnbias": dhpreact.sum(0)}
@@ -110,7 +114,10 @@ def backward_norm(p: Mapping[str, Tensor], v: Mapping[str, Tensor], dhpreact: Te
 
 
 def backward_input(
-    p: Mapping[str, Tensor], v: Mapping[str, Tensor], dhprebn: Tensor, tokens: Int[Tensor, "n k"]
+    p: Mapping[str, Tensor],
+    v: Mapping[str, Tensor],
+    dhprebn: Float[Tensor, "n H"],
+    tokens: Int[Tensor, "n k"],
 ) -> Tensors:
     """Go back through the first linear layer to the embedding table."""
     g = {"W1": v["embcat"].T @ dhprebn, "b1": dhprebn.sum(0), "embcat": dhprebn @ p["W1"].T}
@@ -164,8 +171,13 @@ def batch_norm_gradient(
         xhat: normalised input.
         scale: the gain over the root of variance + ε.
         correction: c, 0 if the variance divides by n, 1 if by n - 1.
+
+    Raises:
+        ValueError: if there are too few examples for the divisor.
     """
     n = len(dy)
+    if n <= correction:
+        raise ValueError(f"a batch of {n} has no variance: take {correction + 1} examples or more")
     by_variance = n / (n - correction) * xhat * (dy * xhat).sum(0)
     return scale / n * (n * dy - dy.sum(0) - by_variance)
 
@@ -173,7 +185,12 @@ def batch_norm_gradient(
 def short_gradients(
     p: Mapping[str, Tensor], tokens: Int[Tensor, "n k"], targets: Int[Tensor, "n"]
 ) -> tuple[Tensor, Tensors]:
-    """Return the loss and the parameters' gradients, with both shortcuts: fit for training."""
+    """Return the loss and the parameters' gradients, with both shortcuts: fit for training.
+
+    Raises:
+        ValueError: if there are fewer than two examples: their variance is not defined.
+    """
+    _count_examples(tokens)
     joined = p["C"][tokens].flatten(1)
     hprebn = joined @ p["W1"] + p["b1"]
     variance, mean = torch.var_mean(hprebn, 0)
@@ -207,3 +224,10 @@ def largest_differences(by_hand: Mapping[str, Tensor], oracle: Mapping[str, Tens
             found = tuple(oracle[name].shape) if name in oracle else "nothing"
             raise ValueError(f"{name} has shape {tuple(mine.shape)}, the oracle has {found}")
     return {name: (mine - oracle[name]).abs().max() for name, mine in by_hand.items()}
+
+
+def _count_examples(tokens: Int[Tensor, "n k"]) -> int:
+    """Return the size of a batch that has a variance, or refuse."""
+    if len(tokens) < 2:
+        raise ValueError(f"a batch of {len(tokens)} has no variance: take two examples or more")
+    return len(tokens)

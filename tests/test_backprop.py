@@ -1,5 +1,8 @@
 """Gradients by hand against autograd, in float64."""
 
+import ast
+from inspect import getsource
+
 import pytest
 import torch
 from torch import nn
@@ -81,7 +84,7 @@ def test_the_sign_of_the_maxima_shows_where_the_loss_is_not_shift_invariant(prob
     assert oracle.max() < 0
 
 
-def test_the_branch_of_the_maxima_is_the_negative_row_sum(problem, monkeypatch):
+def test_the_branch_of_the_maxima_is_the_negative_row_sum(problem):
     p, tokens, targets = problem
     v = pass_forward(p, tokens, targets)
     v["counts"] = v["counts"] * 1.5  # no longer what the softmax needs: the sums are not 0
@@ -103,8 +106,8 @@ def test_the_short_way_is_the_long_way(problem):
 
 
 def test_the_softmax_shortcut_is_autograds(problem):
-    logits = torch.randn(N, V, dtype=torch.float64, requires_grad=True)
-    targets = problem[2]
+    p, tokens, targets = problem
+    logits = (3 * pass_forward(p, tokens, targets)["logits"]).requires_grad_()
     (oracle,) = torch.autograd.grad(F.cross_entropy(logits, targets), logits)
     mine = cross_entropy_gradient(logits.detach(), targets)
     assert_close(mine, oracle, **EXACT)
@@ -150,10 +153,18 @@ def test_scattered_rows_are_the_double_loop_and_autograd():
     assert_close(scatter_rows(rows, tokens, V), oracle, **EXACT)
 
 
-def test_a_batch_of_one_is_refused(problem):
+@pytest.mark.parametrize("compute", [pass_forward, short_gradients])
+def test_a_batch_of_one_is_refused(problem, compute):
     p, tokens, targets = problem
-    with pytest.raises(ValueError, match="a batch of 1 has no variance"):
-        pass_forward(p, tokens[:1], targets[:1])
+    with pytest.raises(ValueError, match="a batch of 1 has no variance: take two"):
+        compute(p, tokens[:1], targets[:1])
+
+
+def test_the_batch_norm_shortcut_refuses_a_batch_without_a_variance():
+    one = torch.ones(1, H)
+    assert not batch_norm_gradient(one, 0 * one, one).any()  # divisor n: one example, no slope
+    with pytest.raises(ValueError, match="a batch of 1 has no variance: take 2 examples"):
+        batch_norm_gradient(one, 0 * one, one, correction=1)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +180,19 @@ def test_the_same_generator_draws_the_same_parameters():
     assert list(first) == list(PARAMETERS)
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert all(value.ne(0).all() for value in first.values())
+    shapes = [(V, M), (K * M, H), (H,), (H,), (H,), (H, V), (V,)]
+    assert [tuple(value.shape) for value in first.values()] == shapes
 
 
-def test_nothing_but_torch_is_needed():
-    names = {name.split(".")[0] for name in vars(backprop) if not name.startswith("_")}
-    assert "coursekit" not in names
+def test_parameters_start_at_the_scale_of_a_good_start():
+    p = draw_parameters(500, K, 50, 400, torch.Generator().manual_seed(3))
+    assert_close(p["C"].std().item(), 1.0, rtol=0.05, atol=0)
+    assert_close(p["W1"].std().item() * (K * 50) ** 0.5, 5 / 3, rtol=0.05, atol=0)
+    assert_close(p["W2"].std().item(), 0.1, rtol=0.05, atol=0)
+    assert_close(p["bngain"].mean().item(), 1.0, rtol=0.05, atol=0)
+
+
+def test_nothing_of_the_package_is_needed():
+    nodes = ast.walk(ast.parse(getsource(backprop)))
+    homes = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    assert {home.split(".")[0] for home in homes} == {"collections", "jaxtyping", "torch"}
