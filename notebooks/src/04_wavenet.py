@@ -272,7 +272,7 @@ model, steps = start(), 20_000
 falls = {"schedule": lambda step: 1.0 if step < 15_000 else 0.1}
 sgd = torch.optim.SGD(model.parameters(), lr=0.1)
 ladder["SGD, batches of 32"] = run(model, sgd, windows_of(32), steps, **falls)
-model, steps = start(), 2_200
+model, steps = start(), 3_000
 optimiser = adamw(model, 0.01, weight_decay=0.3)
 ladder["AdamW, batches of 512"] = run(model, optimiser, windows_of(512), steps)
 model, smooth = start(), {"schedule": warm_up_cosine(steps)}
@@ -323,8 +323,8 @@ band = (1.9473, 1.9647)  # 1.9560 ± 3 × 0.0029
 claim("wavenet-dev-loss", best, 1.9672, 1.9731, stand_in=band, headline=True, **about)
 about = {"why": "every rung together; seeds give 0.077 to 0.082", "data": "names"}
 claim("wavenet-ladder-gain", loss["SGD, batches of 32"] - best, low=0.06, **about)
-about = {"why": "over the same steps in turn; seeds give 0.031 to 0.034", "data": "names"}
-claim("wavenet-group-gain", loss["with a schedule"] - best, low=0.02, **about)
+about = {"why": "in about equal time; seeds give 0.022 to 0.024", "data": "names"}
+claim("wavenet-group-gain", loss["with a schedule"] - best, low=0.015, **about)
 claim("wavenet-over-table", counted - best, low=0.015, why="Kneser–Ney; 0.0234", data="names")
 print(f"test loss, computed once: {mean_nll(tree, test):.4f}")
 
