@@ -74,7 +74,7 @@ def pass_forward(
 
 
 def backward_softmax(v: Mapping[str, Tensor], targets: Int[Tensor, "n"]) -> Tensors:
-    """Go from the loss back to the logits, through softmax's six small steps."""
+    """Go from the loss back to the logits, through softmax's eight small steps."""
     n, vocab_size = v["logits"].shape
     g = {"logprobs": -F.one_hot(targets, vocab_size) / v["logits"].new_tensor(n)}
     g["probs"] = g["logprobs"] / v["probs"]
@@ -163,8 +163,8 @@ def batch_norm_gradient(
     """Return the gradient at batch norm's input, in one step.
 
     scale/n · (n dy - Σ dy - n/(n - c) x̂ Σ dy x̂), with scale = γ / √(σ² + ε): the three paths by
-    which an input acts on the output, directly, by the mean and by the variance (Ioffe and Szegedy
-    2015, section 3, for c = 0).
+    which an input acts on the output, directly, by the mean and by the variance (simplified
+    from Ioffe and Szegedy 2015, section 3, whose slope of the variance at the mean is always 0).
 
     Args:
         dy: gradient at the output.

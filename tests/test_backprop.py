@@ -69,19 +69,15 @@ def test_no_gradient_is_zero_all_over(problem):
     for name, gradient in mine.items():
         if name not in ("b1", "logit_maxes"):  # these two are 0, up to rounding
             assert gradient.abs().max() > 1e-5, name
-    assert mine["b1"].abs().max() < 1e-15
-    assert mine["logit_maxes"].abs().max() < 1e-15
+    assert mine["b1"].abs().max() < 1e-13
+    assert mine["logit_maxes"].abs().max() < 1e-13
 
 
-def test_the_sign_of_the_maxima_shows_where_the_loss_is_not_shift_invariant(problem):
+def test_the_largest_count_of_a_row_is_1_so_that_none_overflows(problem):
     p, tokens, targets = problem
-    logits = pass_forward(p, tokens, targets)["logits"].requires_grad_()
-    maxes = logits.detach().max(1, keepdim=True).values.requires_grad_()
-    counts = (logits - maxes).exp()
-    (oracle,) = torch.autograd.grad(counts[:, 0].sum(), maxes)
-    dnorm = counts.detach() * F.one_hot(torch.zeros(N, dtype=torch.long), V)
-    assert_close(-dnorm.sum(1, keepdim=True), oracle, **EXACT)
-    assert oracle.max() < 0
+    v = pass_forward(p | {"b2": p["b2"] + 1000}, tokens, targets)
+    assert torch.equal(v["counts"].max(1).values, torch.ones(N, dtype=torch.float64))
+    assert v["loss"].isfinite()
 
 
 def test_the_branch_of_the_maxima_is_the_negative_row_sum(problem):
@@ -111,7 +107,7 @@ def test_the_softmax_shortcut_is_autograds(problem):
     (oracle,) = torch.autograd.grad(F.cross_entropy(logits, targets), logits)
     mine = cross_entropy_gradient(logits.detach(), targets)
     assert_close(mine, oracle, **EXACT)
-    assert mine.sum(1).abs().max() < 1e-15
+    assert mine.sum(1).abs().max() < 1e-13
 
 
 @pytest.mark.parametrize("correction", [0, 1])
@@ -190,6 +186,8 @@ def test_parameters_start_at_the_scale_of_a_good_start():
     assert_close(p["W1"].std().item() * (K * 50) ** 0.5, 5 / 3, rtol=0.05, atol=0)
     assert_close(p["W2"].std().item(), 0.1, rtol=0.05, atol=0)
     assert_close(p["bngain"].mean().item(), 1.0, rtol=0.05, atol=0)
+    for name in ("b1", "bnbias", "b2", "bngain"):
+        assert_close(p[name].std().item(), 0.1, rtol=0.2, atol=0)
 
 
 def test_nothing_of_the_package_is_needed():
