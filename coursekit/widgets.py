@@ -1,5 +1,6 @@
 """Controls that redraw a picture while the reader moves them. They need a running kernel."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,8 @@ def play(draw: Callable[..., None], **choices: Sequence[Any]) -> None:
     """Show one slider for each keyword, and what `draw` draws at the values it stands on.
 
     The slider starts in the middle of its choices. Put a still picture before it: where no
-    kernel runs, and on a printed page, there is nothing to see here.
+    kernel runs, and on a printed page, there is nothing to see here. A run without a reader
+    (COURSEKIT_PLAIN) draws the start once and sends no controls.
 
     Raises:
         ValueError: if a keyword has no choices.
@@ -30,4 +32,7 @@ def play(draw: Callable[..., None], **choices: Sequence[Any]) -> None:
         draw(**values)
         plt.show()
 
-    ipywidgets.interact(redraw, **sliders)
+    if os.environ.get("COURSEKIT_PLAIN"):
+        redraw(**{name: slider.value for name, slider in sliders.items()})
+    else:
+        ipywidgets.interact(redraw, **sliders)

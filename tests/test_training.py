@@ -147,7 +147,7 @@ def test_the_schedule_rises_and_falls():
     assert factor(0) == pytest.approx(0.1)
     assert factor(9) == factor(10) == 1
     assert factor(55) == pytest.approx(0.6)  # half way down
-    assert factor(100) == factor(1000) == pytest.approx(0.2)  # and it stays
+    assert factor(100) == factor(145) == factor(1000) == pytest.approx(0.2)  # and it stays
     values = [factor(step) for step in range(10, 101)]
     assert values == sorted(values, reverse=True)
 

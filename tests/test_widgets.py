@@ -16,6 +16,7 @@ def built(monkeypatch):
         built.update(sliders)
         return interact(redraw, **sliders)
 
+    monkeypatch.delenv("COURSEKIT_PLAIN", raising=False)
     monkeypatch.setattr(widgets.ipywidgets, "interact", record)
     monkeypatch.setattr(widgets.plt, "show", lambda: None)
     return built
@@ -36,6 +37,14 @@ def test_play_builds_one_slider_for_each_keyword(built):
         "order": (1, 2, 3),
     }
     assert [slider.description for slider in built.values()] == ["alpha", "order"]
+
+
+def test_without_a_reader_the_start_is_drawn_and_no_control_is_sent(built, monkeypatch):
+    monkeypatch.setenv("COURSEKIT_PLAIN", "1")
+    drawn = []
+    play(lambda **values: drawn.append(values), alpha=[0.0, 0.1, 1.0], order=[1, 2])
+    assert drawn == [{"alpha": 0.1, "order": 2}]
+    assert not built
 
 
 def test_a_keyword_without_choices_is_refused(built):
