@@ -1,10 +1,84 @@
 """Draw sequences from a model, one token after the other."""
 
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
+
 import torch
-from torch import Generator, nn
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
 
 from coursekit.score import evaluating
 from coursekit.tokens.vocabulary import Vocabulary
+
+Pick = Callable[[Tensor], int]
+"""Chooses a token from the logits of all V."""
+
+
+def pick_likeliest(logits: Float[Tensor, "V"]) -> int:
+    """Choose the likeliest token: greedy decoding."""
+    return int(logits.argmax())
+
+
+def pick_by_chance(
+    generator: Generator, temperature: float | int = 1.0, top_k: int | None = None
+) -> Pick:
+    """Return a choice by chance, each token with its share: ancestral sampling.
+
+    Args:
+        generator: where the chance comes from.
+        temperature: divides the logits. Below 1 likely tokens become likelier still; towards 0
+            the likeliest is taken always.
+        top_k: how many tokens, the likeliest, may be drawn at all (Fan et al. 2018).
+
+    Raises:
+        ValueError: if the temperature is not positive, or `top_k` below 1.
+    """
+    if not temperature > 0:
+        raise ValueError(f"{temperature=} must be above 0: a small one is nearly greedy")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"{top_k=} must be at least 1: nothing could be drawn")
+
+    def pick(logits: Float[Tensor, "V"]) -> int:
+        if top_k is not None and top_k < len(logits):
+            lowest = logits.topk(top_k).values[-1]
+            logits = logits.masked_fill(logits < lowest, -torch.inf)
+        share = (logits / temperature).softmax(-1)
+        return int(torch.multinomial(share, 1, generator=generator))
+
+    return pick
+
+
+def generate(
+    model: nn.Module, tokens: Sequence[int], pick: Pick, *, cached: bool = False
+) -> Iterator[int]:
+    """Yield without end the tokens that follow, each read by the model before the next is picked.
+
+    Only the last `model.context` tokens are read.
+
+    Args:
+        model: returns the logits after the last token, or after each.
+        tokens: those to continue.
+        cached: compute only what each new token adds. The model must have `advance(tokens,
+            past)`, which returns the logits after each token and the new past. The tokens are
+            read in one call; each further one costs a call on one token.
+    """
+    known = list(tokens)
+    fresh, past = known[max(len(known) - model.context, 0) :], None
+    while True:
+        with evaluating(model):
+            if cached:
+                logits, past = model.advance(_batch(fresh, model), past)
+            else:
+                logits = model(_batch(known[max(len(known) - model.context, 0) :], model))
+        token = pick(logits.flatten(0, -2)[-1].cpu())
+        yield token
+        known.append(token)
+        fresh = [token]
+
+
+def _batch(tokens: Sequence[int], model: nn.Module) -> Tensor:
+    device = next((weight.device for weight in model.parameters()), None)
+    return torch.tensor([tokens], dtype=torch.long, device=device)
 
 
 def sample_text(
@@ -14,66 +88,25 @@ def sample_text(
     steps: int,
     generator: Generator,
     stop: str | None = None,
-    temperature: float = 1.0,
+    temperature: float | int = 1.0,
+    top_k: int | None = None,
+    *,
+    cached: bool = False,
 ) -> str:
-    """Continue `prompt` by up to `steps` characters, each drawn from the model's prediction.
+    """Continue `prompt` by up to `steps` tokens, picked by chance; return what is new.
 
-    Ancestral sampling: each draw joins the context of the next. Ends early at `stop`, which is
-    not returned; nor is the prompt. Logits are divided by `temperature` first: below 1 likely
-    tokens become likelier still, towards 0 the likeliest is taken always.
+    Ends early at `stop`, which is not returned. See `generate` and `pick_by_chance`.
 
     Raises:
-        ValueError: if the prompt is shorter than the model's context, `stop` is not one token,
-            or the temperature is not positive.
+        ValueError: if the prompt is too short for the model, or `stop` is not one token.
     """
     tokens = vocabulary.encode(prompt)
-    if len(tokens) < model.context:
-        raise ValueError(f"{prompt=} is shorter than the model's context of {model.context}")
-    if stop is not None and len(stop) != 1:
-        raise ValueError(f"{stop=} is not a single character: name the one that ends a text")
-    if not temperature > 0:
-        raise ValueError(f"{temperature=} must be above 0: a small one is nearly greedy")
-    stop_id = None if stop is None else vocabulary.encode(stop)[0]
-    drawn: list[int] = []
-    for _ in range(steps):
-        context = tokens[len(tokens) - model.context :]
-        with evaluating(model):
-            logits = model(torch.tensor([context], dtype=torch.long))
-        share = (logits / temperature).softmax(-1)
-        token = int(torch.multinomial(share[0], 1, generator=generator))
-        if token == stop_id:
-            break
-        tokens.append(token)
-        drawn.append(token)
-    return vocabulary.decode(drawn)
-
-
-def sample_cached(
-    model: nn.Module,
-    vocabulary: Vocabulary,
-    prompt: str,
-    steps: int,
-    generator: Generator,
-    stop: str | None = None,
-) -> str:
-    """Do what `sample_text` does, computing only what each new token adds.
-
-    The model must have `advance(tokens, past)`, which returns the logits after each token and
-    the new past. The prompt is read in one call; each draw then costs one call on one token.
-
-    Raises:
-        ValueError: if the prompt is empty.
-    """
-    if not prompt:
+    if hasattr(model, "advance") and not tokens:
         raise ValueError(f"{prompt=} is empty: begin with the boundary token")
-    tokens, past, drawn = vocabulary.encode(prompt), None, []
-    stop_id = None if stop is None else vocabulary.encode(stop)[0]
-    with evaluating(model):
-        for _ in range(steps):
-            logits, past = model.advance(torch.tensor([tokens]), past)
-            token = int(torch.multinomial(logits[0, -1].softmax(-1), 1, generator=generator))
-            if token == stop_id:
-                break
-            tokens = [token]
-            drawn.append(token)
-    return vocabulary.decode(drawn)
+    if not hasattr(model, "advance") and len(tokens) < model.context:
+        raise ValueError(f"{prompt=} is shorter than the model's context of {model.context}")
+    if stop is not None and len(vocabulary.encode(stop)) != 1:
+        raise ValueError(f"{stop=} is not a single character: name the one that ends a text")
+    end = None if stop is None else vocabulary.encode(stop)[0]
+    endless = generate(model, tokens, pick_by_chance(generator, temperature, top_k), cached=cached)
+    return vocabulary.decode(list(takewhile(lambda token: token != end, islice(endless, steps))))

@@ -53,6 +53,69 @@ def mean_nll(model: nn.Module, windows: Int[Tensor, "N n"]) -> float:
     return total / len(windows)
 
 
+NO_TARGET = -100
+"""The id that stands where nothing is to be predicted, as after the end of a short text."""
+
+
+def next_token_loss(
+    logits: Float[Tensor, "B T V"], targets: Int[Tensor, "B T"]
+) -> Float[Tensor, ""]:
+    """Return the mean NLL of the targets, in nats per token, leaving out `NO_TARGET`."""
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NO_TARGET)
+
+
+def text_nll(
+    model: nn.Module,
+    tokens: Int[Tensor, "T"],
+    *,
+    stride: int | None = None,
+    context: int | None = None,
+) -> float:
+    """Return the mean NLL of all tokens of a text but the first, in nats per token.
+
+    The text is read in windows of `context` tokens, `stride` apart; each token counts once, in
+    the first window that has it as a target. With `stride` = `context` (the default) the windows
+    lie side by side, and a token has half a context on average. With `stride` = 1 each has
+    as much as there is: the lowest figure and `context` times the work.
+
+    Args:
+        model: returns logits after each token, as `GPT` does.
+        context: by default the model's.
+
+    Raises:
+        ValueError: if the text has fewer than two tokens, or the sizes don't fit.
+    """
+    context = context or model.context
+    stride, device = stride or context, next(model.parameters()).device
+    if len(tokens) < 2 or not 1 <= stride <= context <= model.context:
+        raise ValueError(
+            f"{len(tokens)} tokens, {stride=}, {context=}: a text needs two tokens, and "
+            f"1 ≤ stride ≤ context ≤ {model.context}, the model's"
+        )
+    inputs, targets = tokens[:-1].to(device), tokens[1:].to(device)
+    total, scored = 0.0, 0
+    with evaluating(model):
+        if len(inputs) >= context:
+            at_once = max(AT_ONCE // context, 1)
+            windows = (x.unfold(0, context, stride).split(at_once) for x in (inputs, targets))
+            for part, wanted in zip(*windows, strict=True):
+                losses = _each_nll(model, part, wanted)
+                first = losses[0, : -stride or None] if not scored else losses[:0]
+                total += (losses[:, -stride:].sum() + first.sum()).item()
+                scored += len(part) * stride + first.numel()
+        if scored < len(inputs):  # what is left of the text: a shorter window
+            begin = max(scored + stride - context, 0) if scored else 0
+            losses = _each_nll(model, inputs[None, begin:], targets[None, begin:])
+            total += losses[0, scored - begin :].sum().item()
+    return total / len(inputs)
+
+
+def _each_nll(
+    model: nn.Module, inputs: Int[Tensor, "B T"], targets: Int[Tensor, "B T"]
+) -> Float[Tensor, "B T"]:
+    return F.cross_entropy(model(inputs).mT, targets, reduction="none")
+
+
 def table_nll(logits: Float[Tensor, "K V"], counts: Real[Tensor, "K V"]) -> Float[Tensor, ""]:
     """Return the mean NLL, in nats per token, of all the tokens that a table has counted.
 

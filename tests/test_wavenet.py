@@ -16,7 +16,7 @@ from coursekit.models.wavenet import (
     WaveNet,
     WaveNetConfig,
 )
-from coursekit.sample import sample_cached, sample_text
+from coursekit.sample import sample_text
 from coursekit.score import compare_losses, gaussian_nll
 from coursekit.tokens.vocabulary import Vocabulary
 
@@ -138,7 +138,9 @@ def test_sampling_with_a_cache_draws_what_sampling_without_draws(seed):
     tree = grown_tree()
     generators = [torch.Generator().manual_seed(seed) for _ in range(2)]
     plain = sample_text(tree, LETTERS, "." * 8, 40, generators[0])
-    assert sample_cached(DilatedFusion(tree), LETTERS, "." * 8, 40, generators[1]) == plain
+    assert (
+        sample_text(DilatedFusion(tree), LETTERS, "." * 8, 40, generators[1], cached=True) == plain
+    )
     assert len(plain) == 40
 
 
@@ -147,14 +149,16 @@ def test_cached_sampling_reads_each_token_once_and_stops():
     advance = stack.advance
     stack.advance = lambda tokens, past: read.append(tokens.shape[1]) or advance(tokens, past)
     stack.train()
-    sample_cached(stack, LETTERS, "." * 8, 6, torch.Generator().manual_seed(0))
+    sample_text(stack, LETTERS, "." * 8, 6, torch.Generator().manual_seed(0), cached=True)
     assert read == [8, 1, 1, 1, 1, 1]
     assert stack.training
-    drawn = sample_cached(stack, LETTERS, ".", 200, torch.Generator().manual_seed(0), stop=".")
+    drawn = sample_text(
+        stack, LETTERS, ".", 200, torch.Generator().manual_seed(0), ".", cached=True
+    )
     assert "." not in drawn
     assert len(drawn) < 200
     with pytest.raises(ValueError, match="is empty: begin with the boundary"):
-        sample_cached(stack, LETTERS, "", 2, torch.Generator())
+        sample_text(stack, LETTERS, "", 2, torch.Generator())
 
 
 @pytest.mark.parametrize("kernel", [2, 3])

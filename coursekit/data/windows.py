@@ -114,3 +114,26 @@ def draw_groups(
 def _refuse_batch(batch_size: int, available: int) -> None:
     if not 1 <= batch_size <= available:
         raise ValueError(f"{batch_size=} must be between 1 and the {available} there are")
+
+
+def draw_spans(
+    tokens: Int[Tensor, "N"], length: int, batch_size: int, generator: Generator
+) -> Iterator[tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]]:
+    """Yield random stretches of a text without end, and the same stretches one token later.
+
+    Every start is as likely as any other, the last one included, so each token but the first
+    can be a target.
+
+    Raises:
+        ValueError: if the text is not longer than a stretch, or the batch is empty.
+    """
+    if not 1 <= length < len(tokens) or batch_size < 1:
+        raise ValueError(
+            f"stretches of {length=} and their targets need a text of {length + 1} tokens or "
+            f"more, not {len(tokens)}, and {batch_size=} must be at least 1"
+        )
+    steps = torch.arange(length + 1, device=tokens.device)
+    while True:
+        starts = torch.randint(len(tokens) - length, (batch_size,), generator=generator)
+        stretch = tokens[starts.to(tokens.device)[:, None] + steps]
+        yield stretch[:, :-1], stretch[:, 1:]

@@ -1,8 +1,9 @@
-"""Layers written out: each computes what PyTorch's module of the same name computes."""
+"""Layers: each computes what PyTorch's module of the same name computes."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 
 class Linear(nn.Module):
@@ -94,6 +95,49 @@ class BatchNorm1d(nn.Module):
             )
         self.running_mean.lerp_(mean, self.momentum)
         self.running_var.lerp_(variance * n / (n - 1), self.momentum)
+
+
+class LayerNorm(nn.Module):
+    """Give each vector mean 0 and variance 1 over its channels, then a trained gain and shift.
+
+    (x - mean) / √(variance + eps) · weight + bias, with the biased variance 1/C Σ (Ba et al.
+    2016, eq. 4). Neither other steps nor other examples have a say, unlike in batch norm.
+
+    Args:
+        d_model: channels C.
+        eps: added to the variance, so that a constant vector gives 0 and not NaN.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
+        """Normalise each vector of `x`, in PyTorch's fused kernel."""
+        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.eps)
+
+
+class RMSNorm(nn.Module):
+    """Give each vector the mean square 1, then a trained gain: half of a layer norm.
+
+    x / √(mean(x²) + eps) · weight: no mean is subtracted and no shift added (Zhang and Sennrich
+    2019, eq. 4).
+
+    Args:
+        d_model: channels C.
+        eps: added to the mean square, so that a vector of zeros stays 0.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
+        """Scale each vector of `x`, in PyTorch's fused kernel."""
+        return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
 
 
 class FlattenConsecutive(nn.Module):

@@ -82,7 +82,7 @@ class DilatedFusion(nn.Module):
 
     def __init__(self, tree: PairFusion) -> None:
         super().__init__()
-        self.tree = tree
+        self.tree, self.context = tree, tree.context
         self.dilations = [2**i for i in range(tree.config.n_level)]
 
     def advance(

@@ -669,18 +669,18 @@ print(f"NLL of alexandra: {at_once:.4f} nats a letter, in {calls} call")
 # Now sampling, in three ways: run the tree for each letter; run the whole stack on all letters so far; or keep what each level has read, the **cache**, and compute only the new step. That is what `past` is for: level i must remember the last $2^i$ inputs, no more.
 
 # %% tags=["shown"]
-from coursekit.sample import sample_cached
+from coursekit.sample import generate
 
-show(sample_cached)
+show(generate)
 
 # %% tags=["data", "nbval-ignore-output"]
 letters, drawn, meters = 40, {}, {}
-for how, sampler, model in (
-    ("tree, anew for each letter", sample_text, tree),
-    ("stack, with a cache", sample_cached, stack),
+for how, model, cached in (
+    ("tree, anew for each letter", tree, False),
+    ("stack, with a cache", stack, True),
 ):
     meter, chance = Meter(tree), torch.Generator().manual_seed(1)
-    drawn[how] = sampler(model, vocabulary, "." * 8, letters, chance)
+    drawn[how] = sample_text(model, vocabulary, "." * 8, letters, chance, cached=cached)
     meters[how] = meter.stop()
     print(f"{how:27} {meters[how][0]} calls, {meters[how][1]:4} pairs: {drawn[how]}")
 
@@ -704,9 +704,9 @@ claim("pairs-with-cache", (cached[1] - 3 * 8) / steps, 3, 3, why="one a level, a
 import time
 
 seconds = {}
-for how, sampler, model in (("tree", sample_text, tree), ("cache", sample_cached, stack)):
-    begin = time.perf_counter()
-    sampler(model, vocabulary, "." * 8, 500, torch.Generator().manual_seed(1))
+for how, model, cached in (("tree", tree, False), ("cache", stack, True)):
+    begin, chance = time.perf_counter(), torch.Generator().manual_seed(1)
+    sample_text(model, vocabulary, "." * 8, 500, chance, cached=cached)
     seconds[how] = time.perf_counter() - begin
 begin = time.perf_counter()
 with torch.no_grad():

@@ -1,0 +1,156 @@
+"""Attention: a rule for mixing positions, and a module that gives that rule its heads."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Rule = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
+"""Maps queries, keys, values and what is allowed to one mixed value for each query."""
+
+KeysAndValues = tuple[Tensor, Tensor]
+"""What a layer remembers of the steps it has read: two tensors of shape (B, H, S, D)."""
+
+
+def attention_shares(
+    q: Float[Tensor, "*N T D"],
+    k: Float[Tensor, "*N S D"],
+    allowed: Bool[Tensor, "*#N T S"] | None = None,
+) -> Float[Tensor, "*N T S"]:
+    """Return how each query divides its attention among the keys: rows that sum to 1.
+
+    softmax(q kᵀ / √D): Vaswani et al. 2017, eq. 1. The √D keeps the variance of a score at 1
+    for any head width, so that the softmax does not saturate.
+
+    `allowed[…, t, s]` says whether query t may read step s; None allows all. A query that may
+    read nothing gets NaN.
+    """
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+    return scores.softmax(-1)
+
+
+def attend(
+    q: Float[Tensor, "*N T D"],
+    k: Float[Tensor, "*N S D"],
+    v: Float[Tensor, "*N S E"],
+    allowed: Bool[Tensor, "*#N T S"] | None = None,
+) -> Float[Tensor, "*N T E"]:
+    """Mix the rows of `v`, each weighted by how well its key answers the query.
+
+    softmax(q kᵀ / √D) v: Vaswani et al. 2017, eq. 1; see `attention_shares`.
+    """
+    return attention_shares(q, k, allowed) @ v
+
+
+def allow_past(n_query: int, n_key: int, device: torch.device | None = None) -> Bool[Tensor, "T S"]:
+    """Say which steps a query may read that must not read the future: its own and earlier ones.
+
+    With fewer queries than keys, the queries are the last steps.
+
+    Raises:
+        ValueError: if there are more queries than keys, for the first would read nothing.
+
+    Example:
+        >>> allow_past(2, 3).int().tolist()
+        [[1, 1, 0], [1, 1, 1]]
+    """
+    if n_query > n_key:
+        raise ValueError(f"{n_query} queries on {n_key} keys: the queries must be the last steps")
+    everything = torch.ones(n_query, n_key, dtype=torch.bool, device=device)
+    return everything.tril(n_key - n_query)
+
+
+def attend_past(
+    q: Float[Tensor, "*N T D"],
+    k: Float[Tensor, "*N S D"],
+    v: Float[Tensor, "*N S E"],
+    allowed: Bool[Tensor, "*#N T S"] | None = None,
+) -> Float[Tensor, "*N T E"]:
+    """Do what `attend` does, but let each step read itself and earlier steps only.
+
+    With T < S the queries are the last T steps, as when the keys of earlier ones were kept.
+    Runs PyTorch's fused kernel, which never stores the T · S shares (Dao et al. 2022).
+    """
+    steps, read = q.shape[-2], k.shape[-2]
+    if allowed is None and steps == read:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    past = allow_past(steps, read, q.device)
+    allowed = past if allowed is None else past & allowed
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+
+
+def normalise_heads(rule: Rule, sharpness: float = 1.0) -> Rule:
+    """Return `rule` with queries and keys brought to length √D first (QK-norm).
+
+    A score q · k / √D then lies between -√D and √D however large the weights grow, so the
+    softmax can't saturate (Henry et al. 2020, with √D for their trained factor).
+
+    Args:
+        rule: the rule that mixes.
+        sharpness: factor on the scores.
+    """
+
+    def normalised(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor:
+        q, k = (F.rms_norm(x, x.shape[-1:], eps=1e-6) for x in (q, k))
+        return rule(q * sharpness, k, v, allowed)
+
+    return normalised
+
+
+class MultiHeadAttention(nn.Module):
+    """Apply one mixing rule in `n_head` subspaces at once, then blend the results.
+
+    Vaswani et al. 2017, section 3.2.2.
+
+    Args:
+        d_model: channels C of the input and of the output; a multiple of `n_head`.
+        rule: `attend`, `attend_past`, or any function with their signature.
+        bias: whether the four linear maps add one.
+
+    Raises:
+        ValueError: if `d_model` does not split evenly into heads.
+    """
+
+    def __init__(
+        self, d_model: int, n_head: int, rule: Rule = attend, *, bias: bool = False
+    ) -> None:
+        super().__init__()
+        if n_head < 1 or d_model % n_head:
+            raise ValueError(f"{d_model=} is not a multiple of {n_head=}")
+        self.n_head, self.rule = n_head, rule
+        self.q, self.k, self.v, self.out = (
+            nn.Linear(d_model, d_model, bias=bias) for _ in range(4)
+        )
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        memory: Float[Tensor, "B S C"] | None = None,
+        allowed: Bool[Tensor, "*#B T S"] | None = None,
+    ) -> Float[Tensor, "B T C"]:
+        """Let each step of `x` read `memory`, or `x` itself when there is none.
+
+        `allowed` may differ from example to example, with shape (B, 1, T, S).
+        """
+        source = x if memory is None else memory
+        q, k, v = map(self._split, (self.q(x), self.k(source), self.v(source)))
+        return self._blend(self.rule(q, k, v, allowed))
+
+    def advance(
+        self, x: Float[Tensor, "B T C"], past: KeysAndValues | None = None
+    ) -> tuple[Float[Tensor, "B T C"], KeysAndValues]:
+        """Return the output for the steps `x` that follow `past`, and the new past."""
+        q, k, v = map(self._split, (self.q(x), self.k(x), self.v(x)))
+        if past is not None:
+            k, v = (torch.cat(pair, -2) for pair in zip(past, (k, v), strict=True))
+        return self._blend(self.rule(q, k, v, None)), (k, v)
+
+    def _split(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B H T D"]:
+        return x.unflatten(-1, (self.n_head, -1)).transpose(1, 2)
+
+    def _blend(self, heads: Float[Tensor, "B H T D"]) -> Float[Tensor, "B T C"]:
+        return self.out(heads.transpose(1, 2).flatten(-2))

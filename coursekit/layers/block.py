@@ -1,0 +1,96 @@
+"""The block of a transformer: attention, then a small network for each step by itself."""
+
+from collections.abc import Callable
+from functools import partial
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from coursekit.layers.attention import KeysAndValues, MultiHeadAttention
+
+Activation = Callable[[Tensor], Tensor]
+
+gelu: Activation = partial(F.gelu, approximate="tanh")
+"""x Φ(x) with a tanh in place of the normal distribution's Φ, at most 4.8e-4 off, as in GPT-2
+(Hendrycks and Gimpel 2016, section 2)."""
+
+
+def relu_squared(x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+    """Return max(x, 0)², number by number (So et al. 2021)."""
+    return x.relu().square()
+
+
+class FeedForward(nn.Module):
+    """Widen each vector, bend it, narrow it again: every step by itself.
+
+    f(x W₁ + b₁) W₂ + b₂: Vaswani et al. 2017, eq. 2, with any f.
+
+    Args:
+        d_model: channels C of the input and of the output.
+        activation: f, number by number.
+        widening: channels inside, as a multiple of C.
+        bias: whether there are b₁ and b₂.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        activation: Activation = gelu,
+        *,
+        widening: int = 4,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.activation = activation
+        self.widen = nn.Linear(d_model, widening * d_model, bias=bias)
+        self.out = nn.Linear(widening * d_model, d_model, bias=bias)
+
+    def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
+        """Return the new vector of each step."""
+        return self.out(self.activation(self.widen(x)))
+
+
+class Block(nn.Module):
+    """Add to the stream what attention finds in other steps, then what each step makes of it.
+
+    x + attention(norm(x)), then x + feed_forward(norm(x)): the stream itself is never normalised,
+    so slopes reach the first block unchanged (pre-norm: Radford et al. 2019, section 2.3; Xiong
+    et al. 2020). With `norm_first=False`, norm(x + attention(x)) as in Vaswani et al. 2017.
+
+    Args:
+        attention, feed_forward: what is added.
+        norm: makes a normalisation for C channels.
+        norm_first: where it stands.
+        dropout: share of the numbers that are set to 0 in what is added, while training.
+    """
+
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        feed_forward: nn.Module,
+        norm: Callable[[], nn.Module],
+        *,
+        norm_first: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.attention, self.feed_forward = attention, feed_forward
+        self.norm_1, self.norm_2 = norm(), norm()
+        self.norm_first, self.drop = norm_first, nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
+        """Return the stream after this block."""
+        return self.advance(x)[0]
+
+    def advance(
+        self, x: Float[Tensor, "B T C"], past: KeysAndValues | None = None
+    ) -> tuple[Float[Tensor, "B T C"], KeysAndValues]:
+        """Return the stream for the steps `x` that follow `past`, and the new past."""
+        if self.norm_first:
+            found, past = self.attention.advance(self.norm_1(x), past)
+            x = x + self.drop(found)
+            return x + self.drop(self.feed_forward(self.norm_2(x))), past
+        found, past = self.attention.advance(x, past)
+        x = self.norm_1(x + self.drop(found))
+        return self.norm_2(x + self.drop(self.feed_forward(x))), past

@@ -1,0 +1,119 @@
+"""Where a step stands: added to its vector, or turned into its queries and keys."""
+
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from coursekit.layers.attention import Rule
+
+WAVELENGTH = 10_000
+"""The slowest pair of channels turns about once in 2π times as many steps."""
+
+
+def sinusoidal_codes(length: int, d_model: int) -> Float[Tensor, "T C"]:
+    """Return a code for each step: sines and cosines of falling frequency, in pairs.
+
+    code[t, 2i] = sin(t / 10000^(2i/C)), code[t, 2i + 1] = cos of the same, with t from 0 and
+    i = 0 … C/2 - 1 (Vaswani et al. 2017, section 3.5).
+
+    Raises:
+        ValueError: if `d_model` is odd, for sines and cosines come in pairs.
+    """
+    angles = _angles(length, d_model)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).float()
+
+
+class LearnedPositions(nn.Module):
+    """Add to each step's vector one that is trained for its place, as GPT-2 does.
+
+    Args:
+        context: places T that have a vector; there is none beyond.
+        d_model: channels C. They start as N(0, 0.02²) draws.
+    """
+
+    def __init__(self, context: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(0.02 * torch.randn(context, d_model))
+
+    def forward(self, x: Float[Tensor, "B T C"], start: int = 0) -> Float[Tensor, "B T C"]:
+        """Add the vectors of the places from `start` on."""
+        return x + _places(self.weight, start, x.shape[1])
+
+
+class SinusoidalPositions(nn.Module):
+    """Add `sinusoidal_codes` to each step's vector; nothing is trained.
+
+    The codes are a buffer: they move with the model to another device and are not trained.
+
+    Args:
+        context: places T that have a code; more could be computed at any time.
+        d_model: channels C.
+        scale: factor on the codes.
+    """
+
+    def __init__(self, context: int, d_model: int, scale: float = 1.0) -> None:
+        super().__init__()
+        codes = scale * sinusoidal_codes(context, d_model)
+        self.register_buffer("codes", codes, persistent=False)
+
+    def forward(self, x: Float[Tensor, "B T C"], start: int = 0) -> Float[Tensor, "B T C"]:
+        """Add the codes of the places from `start` on."""
+        return x + _places(self.codes, start, x.shape[1])
+
+
+def rotate(x: Float[Tensor, "*N T D"], start: int = 0) -> Float[Tensor, "*N T D"]:
+    """Turn each vector by its place: channel i and i + D/2 together, by t / 10000^(2i/D).
+
+    Two turned vectors have a product that depends on the distance of their places, not on the
+    places themselves (Su et al. 2021, eq. 16; pairs of channels half a width apart).
+
+    Raises:
+        ValueError: if D is odd.
+    """
+    cos, sin = _turns(start + x.shape[-2], x.shape[-1], x.device, x.dtype)
+    cos, sin = cos[start:], sin[start:]
+    first, second = x.chunk(2, -1)
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
+
+
+def rotary(rule: Rule) -> Rule:
+    """Return `rule` with queries and keys turned by their places first.
+
+    With fewer queries than keys, the queries are the last steps. For attention of a sequence to
+    itself only: the places of a memory say nothing about the places of those that read it.
+    """
+
+    def turned(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor:
+        return rule(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), v, allowed)
+
+    return turned
+
+
+def _angles(length: int, width: int) -> Float[Tensor, "T half"]:
+    """Return t / 10000^(2i / width) for each step t and pair of channels i, in float64."""
+    if width % 2:
+        raise ValueError(f"{width} channels do not split into pairs: take an even number")
+    pair = torch.arange(0, width, 2, dtype=torch.float64)
+    return torch.arange(length, dtype=torch.float64)[:, None] / WAVELENGTH ** (pair / width)
+
+
+@lru_cache(maxsize=64)
+@torch.inference_mode(False)  # or a training after a first use without slopes could not use it
+def _turns(
+    length: int, width: int, device: torch.device, dtype: torch.dtype
+) -> tuple[Float[Tensor, "T half"], Float[Tensor, "T half"]]:
+    """Return cosine and sine of the angles, as the layers of a model need them again and again."""
+    angles = _angles(length, width)
+    return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
+
+
+def _places(table: Float[Tensor, "S C"], start: int, steps: int) -> Float[Tensor, "T C"]:
+    """Take the rows from `start` on; refuse to run over the end."""
+    if start + steps > len(table):
+        raise ValueError(
+            f"step {start + steps} lies beyond the {len(table)} places there are: shorten the "
+            "sequence, or build the model with a longer context"
+        )
+    return table[start : start + steps]

@@ -1,0 +1,241 @@
+"""GPT: predict the next token from all earlier ones, by a stack of causal attention blocks."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from coursekit.layers.attention import (
+    KeysAndValues,
+    MultiHeadAttention,
+    Rule,
+    attend_past,
+    normalise_heads,
+)
+from coursekit.layers.basic import LayerNorm, RMSNorm
+from coursekit.layers.block import Activation, Block, FeedForward, gelu, relu_squared
+from coursekit.layers.position import LearnedPositions, rotary
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPTConfig:
+    """Sizes of a `GPT`; everything a checkpoint needs to rebuild it.
+
+    Attributes:
+        vocab_size: tokens V.
+        context: steps that are read at most.
+        n_layer: blocks.
+        n_head: heads H of each block; they share the channels.
+        d_model: channels C.
+        dropout: share of the numbers set to 0 in what is added to the stream, while training.
+    """
+
+    vocab_size: int
+    context: int = 64
+    n_layer: int = 4
+    n_head: int = 4
+    d_model: int = 128
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        sizes = (self.vocab_size, self.context, self.n_head, self.d_model)
+        if min(sizes) < 1 or self.n_layer < 0 or not 0 <= self.dropout < 1:
+            raise ValueError(f"{self} has a size below 1, or a dropout outside 0 … 1")
+
+
+@dataclass(frozen=True)
+class GPTPast:
+    """What a `GPT` remembers of a text: its tokens, and each block's keys and values."""
+
+    tokens: Tensor
+    blocks: list[KeysAndValues]
+
+
+class GPT(nn.Module):
+    """Return logits for the next token, after each token of a sequence.
+
+    Radford et al. 2019, section 2.3. Each argument changes one thing:
+
+    Args:
+        config: the sizes.
+        rule: how a head mixes steps.
+        positions: makes what adds a step's place to its vector; None leaves that to the rule.
+        norm: makes a normalisation for C channels.
+        norm_first: whether it stands before what is added, or after the addition.
+        activation: of the feed-forward networks.
+        bias: whether linear layers add one.
+        tied: whether the last layer's weights are the embedding (Press and Wolf 2017).
+        std: of the first weights; `residual_std` of those that write into the stream, by default
+            std / √(number of them), so that the stream's variance does not grow with the depth.
+    """
+
+    def __init__(
+        self,
+        config: GPTConfig,
+        *,
+        rule: Rule = attend_past,
+        positions: Callable[[int, int], nn.Module] | None = LearnedPositions,
+        norm: Callable[[int], nn.Module] = LayerNorm,
+        norm_first: bool = True,
+        activation: Activation = gelu,
+        bias: bool = True,
+        tied: bool = True,
+        std: float = 0.02,
+        residual_std: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.config, self.context, width = config, config.context, config.d_model
+
+        def block() -> Block:
+            attention = MultiHeadAttention(width, config.n_head, rule, bias=bias)
+            feed_forward = FeedForward(width, activation, bias=bias)
+            options = {"norm_first": norm_first, "dropout": config.dropout}
+            return Block(attention, feed_forward, partial(norm, width), **options)
+
+        self.embedding = nn.Embedding(config.vocab_size, width)
+        self.positions = positions(config.context, width) if positions else None
+        self.drop = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(block() for _ in range(config.n_layer))
+        self.norm = norm(width) if norm_first else nn.Identity()
+        self.head = nn.Linear(width, config.vocab_size, bias=False)
+        if tied:
+            self.head.weight = self.embedding.weight
+        n_added = max(2 * config.n_layer, 1)
+        self._draw(std, std / n_added**0.5 if residual_std is None else residual_std)
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """Return the logits after each token of sequences from their start."""
+        x, _ = self.read(tokens)
+        return self.head(x)
+
+    def read(
+        self, tokens: Int[Tensor, "B T"], start: int = 0, past: list[KeysAndValues] | None = None
+    ) -> tuple[Float[Tensor, "B T C"], list[KeysAndValues]]:
+        """Return the stream before the last layer, and the keys and values of each block."""
+        x, new = self.embedding(tokens), []
+        x = self.drop(self.positions(x, start) if self.positions else x)
+        for block, before in zip(self.blocks, past or [None] * len(self.blocks), strict=True):
+            x, after = block.advance(x, before)
+            new.append(after)
+        return self.norm(x), new
+
+    def advance(
+        self, tokens: Int[Tensor, "B T"], past: GPTPast | None = None
+    ) -> tuple[Float[Tensor, "B T V"], GPTPast]:
+        """Return the logits after each of the tokens that follow `past`, and the new past.
+
+        Beyond the context the first tokens fall out. Then every token has another place, all keys
+        and values change, and the last `context` tokens are read anew.
+
+        Raises:
+            ValueError: if there are more tokens than the context holds.
+        """
+        steps = tokens.shape[1]
+        if steps > self.context:
+            raise ValueError(f"{steps} tokens at once exceed the context of {self.context}")
+        known = tokens if past is None else torch.cat([past.tokens, tokens], -1)
+        if past is None or known.shape[1] > self.context:
+            known = known[:, -self.context :]
+            x, blocks = self.read(known)
+        else:
+            x, blocks = self.read(tokens, past.tokens.shape[1], past.blocks)
+        return self.head(x[:, -steps:]), GPTPast(known, blocks)
+
+    @torch.no_grad()
+    def _draw(self, std: float, residual_std: float) -> None:
+        """Draw the first weights; biases start at 0."""
+        for name, part in self.named_modules():
+            if isinstance(part, nn.Linear | nn.Embedding):
+                part.weight.normal_(std=residual_std if name.endswith(".out") else std)
+            if isinstance(part, nn.Linear) and part.bias is not None:
+                part.bias.zero_()
+
+
+def modern_gpt(config: GPTConfig) -> GPT:
+    """Return a GPT with what became usual after GPT-2.
+
+    RMSNorm, places as rotations, normalised queries and keys, ReLU², no biases, a last layer of
+    its own, and blocks that add nothing at first. Train its matrices with `muon`.
+    """
+    return GPT(
+        config,
+        rule=rotary(normalise_heads(attend_past)),
+        positions=None,
+        norm=RMSNorm,
+        activation=relu_squared,
+        bias=False,
+        tied=False,
+        residual_std=0.0,
+    )
+
+
+def from_gpt2(weights: Mapping[str, Tensor], n_head: int | None = None) -> GPT:
+    """Build a GPT from weights under the names of the published GPT-2, such as its file's.
+
+    Args:
+        weights: by name, with or without the prefix "transformer.".
+        n_head: heads; by default one for each 64 channels, as in every published size.
+
+    Raises:
+        ValueError: if a weight is missing.
+    """
+    theirs = {name.removeprefix("transformer."): weight for name, weight in weights.items()}
+    try:
+        (vocab_size, width), context = theirs["wte.weight"].shape, len(theirs["wpe.weight"])
+        n_layer = 1 + max(int(name.split(".")[1]) for name in theirs if name.startswith("h."))
+        ours = {}
+        for their_name, our_names, transposed in _name_pairs(n_layer):
+            weight = theirs[their_name]
+            parts = (weight.T if transposed else weight).chunk(len(our_names))
+            ours |= dict(zip(our_names, parts, strict=True))
+    except (KeyError, ValueError) as missing:
+        raise ValueError(f"these are not GPT-2's weights: {missing} is missing") from None
+    sizes = {"vocab_size": vocab_size, "context": context, "n_layer": n_layer, "d_model": width}
+    model = GPT(GPTConfig(**sizes, n_head=n_head or max(width // 64, 1)))
+    model.load_state_dict(ours | {"head.weight": ours["embedding.weight"]})
+    return model
+
+
+def to_gpt2(model: GPT) -> dict[str, Tensor]:
+    """Return a GPT's weights under the names and in the shapes of the published GPT-2.
+
+    There a matrix is stored as (in, out), and queries, keys and values are one matrix.
+
+    Raises:
+        ValueError: if the model's parts are not those of GPT-2.
+    """
+    ours, theirs = model.state_dict(), {}
+    pairs = list(_name_pairs(model.config.n_layer))
+    known = {name for _, names, _ in pairs for name in names} | {"head.weight"}
+    if set(ours) != known or model.head.weight is not model.embedding.weight:
+        raise ValueError(
+            f"GPT-2 has no place for {sorted(set(ours) - known)} and needs "
+            f"{sorted(known - set(ours))} and a tied head: build the model as GPT(config)"
+        )
+    for their_name, our_names, transposed in pairs:
+        weight = torch.cat([ours[name] for name in our_names])
+        theirs[their_name] = (weight.T if transposed else weight).contiguous()
+    return theirs
+
+
+def _name_pairs(n_layer: int) -> Iterator[tuple[str, list[str], bool]]:
+    """List each weight of GPT-2: its name there, our names for its parts, and whether to turn."""
+    yield "wte.weight", ["embedding.weight"], False
+    yield "wpe.weight", ["positions.weight"], False
+    block = [
+        ("ln_1", ["norm_1"], False),
+        ("attn.c_attn", ["attention.q", "attention.k", "attention.v"], True),
+        ("attn.c_proj", ["attention.out"], True),
+        ("ln_2", ["norm_2"], False),
+        ("mlp.c_fc", ["feed_forward.widen"], True),
+        ("mlp.c_proj", ["feed_forward.out"], True),
+    ]
+    for kind in ("weight", "bias"):
+        yield f"ln_f.{kind}", [f"norm.{kind}"], False
+        for i in range(n_layer):
+            for theirs, ours, matrix in block:
+                names = [f"blocks.{i}.{part}.{kind}" for part in ours]
+                yield f"h.{i}.{theirs}.{kind}", names, matrix and kind == "weight"
