@@ -6,7 +6,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
+from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 SEQUENTIAL = "viridis"
@@ -162,3 +164,66 @@ def ratio_curves(
     ax.axhline(guide, color="black", linestyle=":")
     ax.set_xlabel("step")
     return ax
+
+
+def color_tokens(
+    cuts: Mapping[str, Sequence[bytes]], *, columns: int = 72, ax: Axes | None = None
+) -> Axes:
+    """Draw a text coloured by its tokens, once for each way to cut it, with their numbers.
+
+    A space is a dot, a new line is ↵. What is no whole character, or one that the font lacks, is
+    written as the hexadecimal numbers of its bytes, in italics.
+
+    Args:
+        cuts: for each tokenizer, the bytes of the text's tokens, in order.
+        columns: characters in a line.
+
+    Raises:
+        ValueError: if there is nothing to draw.
+    """
+    if not cuts:
+        raise ValueError("there is no tokenizer to draw: name at least one, with its tokens")
+    font = font_manager.FontProperties(family="DejaVu Sans Mono", size=12)
+    known = font_manager.get_font(font_manager.findfont(font)).get_charmap()
+    shades, row, boxes, letters = ("#cfe2f3", "#fbdcb4", "#d3ecd0", "#ecd3ea"), 0, [], []
+    for name, tokens in cuts.items():
+        letters.append((0, row, f"{name}: {len(tokens)} tokens", {"ha": "left", "weight": "bold"}))
+        row, column = row + 1, 0
+        for k, token in enumerate(tokens):
+            cells, style = _cells(token, known)
+            if column and column + len(cells) > columns:
+                row, column = row + 1, 0
+            for start in range(0, len(cells), columns):
+                part = cells[start : start + columns]
+                row += start > 0
+                column = 0 if start else column
+                boxes.append((column, row, len(part), shades[k % len(shades)]))
+                letters += [(column + i + 0.5, row, c, style) for i, c in enumerate(part)]
+                column += len(part)
+            if token.endswith(b"\n"):
+                row, column = row + 1, 0
+        row += 1 + (column > 0)
+    if ax is None:
+        ax = plt.subplots(figsize=(9, 0.27 * row + 0.1))[1]
+    for column, line, width, color in boxes:
+        ax.add_patch(Rectangle((column, line - 0.45), width, 0.9, fc=color, ec="white", lw=1.5))
+    for column, line, text, style in letters:
+        style = {"ha": "center", "va": "center_baseline", "fontproperties": font} | style
+        ax.text(column, line, text, **style)
+    ax.set(xlim=(0, columns), ylim=(row - 0.5, -0.6))
+    ax.axis("off")
+    return ax
+
+
+def _cells(token: bytes, known: Mapping[int, int]) -> tuple[list[str], dict[str, str]]:
+    """Split a token into what is drawn, one or two letters wide, and say how."""
+    try:
+        text = token.decode().replace(" ", "·").replace("\n", "↵")
+    except UnicodeDecodeError:
+        text = ""
+    if text and all(ord(character) in known for character in text):
+        return list(text), {"color": "black"}
+    spelled = (
+        chr(byte) if 32 < byte < 127 else "·" if byte == 32 else f"{byte:02x}" for byte in token
+    )
+    return list("".join(spelled)), {"color": "0.35", "style": "italic"}

@@ -36,3 +36,21 @@ def play(draw: Callable[..., None], **choices: Sequence[Any]) -> None:
         redraw(**{name: slider.value for name, slider in sliders.items()})
     else:
         ipywidgets.interact(redraw, **sliders)
+
+
+def type_text(draw: Callable[[str], None], text: str) -> None:
+    """Show a field that holds `text`, and what `draw` draws of it: anew when the reader types.
+
+    As with `play`, put a still picture before it; a run without a reader (COURSEKIT_PLAIN) draws
+    once and sends no field.
+    """
+    field = ipywidgets.Textarea(value=text, layout={"width": "90%", "height": "5em"})
+
+    def redraw(typed: str) -> None:
+        draw(typed)
+        plt.show()
+
+    if os.environ.get("COURSEKIT_PLAIN"):
+        redraw(text)
+    else:
+        ipywidgets.interact(redraw, typed=field)

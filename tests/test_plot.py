@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from coursekit.plot import draw_boxes, layer_histograms, ratio_curves
+from coursekit.plot import color_tokens, draw_boxes, layer_histograms, ratio_curves
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +51,35 @@ def test_update_ratios_are_smoothed_and_guided():
     assert np.allclose(first.get_ydata(), -2)
     assert second.get_ydata()[0] == pytest.approx(np.mean(ratios["b"][:10]))
     assert set(guide.get_ydata()) == {-3.0}
+
+
+def spelled(ax):
+    """What `color_tokens` has written: a headline for each tokenizer, and its letters."""
+    heads = [text.get_text() for text in ax.texts if text.get_ha() == "left"]
+    return heads, "".join(text.get_text() for text in ax.texts if text.get_ha() == "center")
+
+
+def test_each_tokenizer_shows_the_whole_text_in_one_box_a_token():
+    ax = color_tokens({"words": [b"two", b" dogs"], "bytes": [b"d", b"o"]})
+    assert spelled(ax) == (["words: 2 tokens", "bytes: 2 tokens"], "two·dogsdo")
+    assert [patch.get_width() for patch in ax.patches] == [3, 5, 1, 1]
+    assert [patch.get_x() for patch in ax.patches] == [0, 3, 0, 1]
+    first, second = (patch.get_facecolor() for patch in ax.patches[:2])
+    assert first != second
+
+
+def test_part_of_a_character_and_a_missing_glyph_are_shown_as_bytes():
+    ax = color_tokens({"": [b" \xe6\xbc", b"\xa2", "ü".encode(), "漢".encode()]})
+    assert spelled(ax)[1] == "·e6bca2üe6bca2"
+
+
+def test_a_token_that_does_not_fit_goes_to_the_next_line_and_a_long_one_is_broken():
+    ax = color_tokens({"": [b"ab", b"cdef", b"g\n", b"h", b"ijklmnop"]}, columns=5)
+    boxes = [(round(p.get_y() + 0.45), p.get_x(), p.get_width()) for p in ax.patches]
+    assert boxes == [(1, 0, 2), (2, 0, 4), (3, 0, 2), (4, 0, 1), (5, 0, 5), (6, 0, 3)]
+    assert spelled(ax)[1] == "abcdefg↵hijklmnop"
+
+
+def test_nothing_to_colour_is_refused():
+    with pytest.raises(ValueError, match="name at least one, with its tokens"):
+        color_tokens({})

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from coursekit import data
-from coursekit.data import series, store, text
+from coursekit.data import series, store, text, vocabularies
 from coursekit.data.store import MissingDataError, Packaged, kind, provenance, read_packaged
 
 
@@ -80,7 +80,7 @@ def test_the_digits_are_those_of_scikit_learn(bare):
 
 def test_all_data_sets_are_listed_under_their_names():
     assert series.DATASETS == {"sp500": series.SP500, "digits": series.DIGITS}
-    assert data.DATASETS == text.DATASETS | series.DATASETS
+    assert data.DATASETS == text.DATASETS | series.DATASETS | vocabularies.DATASETS
 
 
 def test_a_claim_may_rest_on_a_packaged_data_set(bare):

@@ -1,4 +1,4 @@
-"""Characters become ids and come back."""
+"""Characters and words become ids and come back."""
 
 import subprocess
 import sys
@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coursekit.data import GEOMETRY, SENTENCES
 from coursekit.tokens.vocabulary import Vocabulary
+from coursekit.tokens.words import Lexicon, Special, split_at_spaces
 
 ROOT = Path(__file__).parent.parent
 
@@ -68,3 +70,74 @@ def test_an_unknown_character_is_refused_by_name():
 def test_an_id_outside_the_vocabulary_is_refused(wrong):
     with pytest.raises(ValueError, match=f"id {wrong} is not in 0 … 2"):
         Vocabulary("abc").decode([0, wrong])
+
+
+@given(st.text())
+def test_a_lexicon_gives_back_the_text_whose_characters_it_has(text):
+    lexicon = Lexicon.of(text)
+    assert lexicon.decode(lexicon.encode(text)) == text
+
+
+@given(st.text(alphabet="ab ."))
+def test_words_cut_at_spaces_are_joined_to_the_same_text(text):
+    lexicon = Lexicon.of(text, split_at_spaces, " ")
+    assert lexicon.decode(lexicon.encode(text)) == text
+
+
+@given(st.text(), st.text())
+def test_no_text_spells_a_special_token(seen, text):
+    for name in ("BOS", "<EOS>", "[PAD]", "<|UNK|>"):
+        ids = Lexicon.of(seen).encode(text + name)
+        assert not {Special.BOS, Special.EOS, Special.PAD} & set(ids)
+
+
+def test_the_first_piece_comes_after_the_special_tokens():
+    lexicon = Lexicon.of("b a b", split_at_spaces, " ")
+    assert len(set(Special)) == 4
+    assert lexicon.encode("a b") == [4, 5]
+    assert len(lexicon) == 6
+
+
+def test_an_unknown_piece_is_unk_and_decodes_to_the_replacement_character():
+    lexicon = Lexicon.of("the problem", split_at_spaces, " ")
+    assert lexicon.encode("the  problem, problem") == [5, 3, 3, 4]
+    assert lexicon.decode([5, 3, 4]) == "the � problem"
+
+
+def test_decoding_leaves_out_what_stands_for_no_text():
+    lexicon = Lexicon("ab")
+    assert lexicon.decode([Special.BOS, 4, 5, Special.EOS, Special.PAD]) == "ab"
+
+
+@pytest.mark.parametrize("wrong", [-1, 6])
+def test_an_id_outside_a_lexicon_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"id {wrong} is not in 0 … 5"):
+        Lexicon("ab").decode([4, wrong])
+
+
+def test_a_piece_that_occurs_twice_is_refused():
+    with pytest.raises(ValueError, match=r"name each once, or use Lexicon\.of"):
+        Lexicon(["a", "b", "a"])
+
+
+def test_a_lexicon_is_the_same_in_every_process():
+    code = (
+        "from coursekit.tokens.words import Lexicon; "
+        "print(Lexicon.of('to be or not', str.split, ' ').pieces)"
+    )
+    printed = {
+        subprocess.check_output(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, cwd=ROOT, text=True
+        )
+        for seed in ("1", "2", "3")
+    }
+    assert printed == {"('be', 'not', 'or', 'to')\n"}
+
+
+def test_our_texts_are_plain_and_of_the_size_they_say():
+    assert len(SENTENCES) == 10
+    assert len(set("".join(SENTENCES))) == 35
+    assert all(sentence.isascii() and sentence.endswith(".") for sentence in SENTENCES)
+    assert GEOMETRY.isascii()
+    assert GEOMETRY.count("\n\n") == 1
+    assert len(GEOMETRY) == pytest.approx(950, abs=10)

@@ -4,7 +4,7 @@ import ipywidgets
 import pytest
 
 from coursekit import widgets
-from coursekit.widgets import play
+from coursekit.widgets import play, type_text
 
 
 @pytest.fixture
@@ -50,4 +50,20 @@ def test_without_a_reader_the_start_is_drawn_and_no_control_is_sent(built, monke
 def test_a_keyword_without_choices_is_refused(built):
     with pytest.raises(ValueError, match="no choices for order, rate: give each control"):
         play(lambda **values: None, alpha=[1], order=[], rate=())
+    assert not built
+
+
+def test_what_is_typed_is_drawn(built):
+    drawn = []
+    type_text(drawn.append, "dog")
+    assert drawn == ["dog"]
+    built["typed"].value = "dogs"
+    assert drawn == ["dog", "dogs"]
+
+
+def test_without_a_reader_the_given_text_is_drawn_and_no_field_is_sent(built, monkeypatch):
+    monkeypatch.setenv("COURSEKIT_PLAIN", "1")
+    drawn = []
+    type_text(drawn.append, "dog")
+    assert drawn == ["dog"]
     assert not built

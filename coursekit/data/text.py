@@ -21,6 +21,35 @@ bonds and cash until the path of rates is clearer. Growth next year may be weak.
 """A paragraph of market news, written for this course: about 780 characters."""
 
 
+SENTENCES = (
+    "Shares of the largest banks rose after their quarterly results.",
+    "The board kept its main rate at 4.25 percent for the third meeting in a row.",
+    "Prices in the shops are rising faster than wages.",
+    "Traders expect two more cuts before the end of the year.",
+    "Exports fell as a strong currency made goods dearer abroad.",
+    "The fund moved a quarter of its money into short bonds again.",
+    "Bond yields climbed to their highest level since March.",
+    "The price of wheat rose to a record after a weak harvest.",
+    "Sales of new homes were lower than economists had forecast.",
+    "The regulator is looking into the sudden fall of the exchange rate.",
+)
+"""Ten sentences of financial news, written for this course: 35 different characters."""
+
+GEOMETRY = """\
+A surface is a space in which each point has a neighbourhood that looks like a piece of the plane.
+The sphere is a surface, and so is the torus, the skin of a ring. Is there a problem in telling them
+apart? On the sphere, every loop can be drawn together to a point; on the torus, a loop around the
+hole can't. A map that is continuous, and has a continuous inverse, carries loops to loops. So no
+such map leads from the sphere to the torus: the problem is solved.
+
+How many holes a closed surface has is a number that no bending changes. Cut it into triangles and
+count: the number of corners, minus the number of edges, plus the number of triangles. A sphere
+always gives two, a torus always gives zero, and each further hole takes away two. The sum does not
+depend on the cuts, because a finer triangulation adds as much as it removes. Such a number is
+called an invariant. It turns a question about shapes, and there are many, into arithmetic."""
+"""Two paragraphs on surfaces, written for this course: about 950 characters."""
+
+
 def _names_of_2017() -> str:
     """List the names given in the United States in 2017 as the canonical file lists 2018's.
 
