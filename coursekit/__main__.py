@@ -1,7 +1,12 @@
-"""The command line: `python -m coursekit run`, `… notebooks`, `… lock`."""
+"""The command line: `python -m coursekit run`, `… notebooks`, `… lock`, `… train gpt`."""
 
 import argparse
+import os
 import sys
+from dataclasses import fields
+from pathlib import Path
+
+from coursekit.training.recipe import Recipe
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,10 +21,13 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("notebook", nargs="?", help="how its name begins, such as 01")
         command.add_argument("--force", action="store_true", help="also if nothing has changed")
         command.add_argument("--jobs", type=int, default=2, help="notebooks at a time (2)")
+        command.add_argument("--device", help="where to compute, such as cuda (cpu)")
+    _add_train(commands.add_parser("train", help="train a model; also under torchrun"))
     wanted = parser.parse_args(arguments)
+    work = {"lock": _lock, "train": _train}.get(wanted.command, _course)
     try:
-        return _lock() if wanted.command == "lock" else _course(wanted)
-    except (ModuleNotFoundError, FileNotFoundError, ValueError) as problem:
+        return work(wanted)
+    except (ModuleNotFoundError, OSError, ValueError, FloatingPointError) as problem:
         if isinstance(problem, ModuleNotFoundError):
             problem = f"{problem}: run 'pip install -e .[offline,course,test]' first"
         print(f"coursekit: {problem}", file=sys.stderr)
@@ -32,6 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _course(wanted: argparse.Namespace) -> int:
     from coursekit.course import publish, report, run, source
 
+    if wanted.device:
+        from coursekit.device import pick_device
+
+        os.environ["COURSEKIT_DEVICE"] = str(pick_device(wanted.device))
     root = source.find_root()
     lessons = source.find_lessons(root, wanted.notebook)
     if getattr(wanted, "check", False):
@@ -47,10 +59,36 @@ def _course(wanted: argparse.Namespace) -> int:
     return not held
 
 
-def _lock() -> int:
+def _lock(wanted: argparse.Namespace) -> int:
     from coursekit.course import lock, source
 
     lock.write_lock(source.find_root())
+    return 0
+
+
+def _add_train(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", choices=["gpt"], help="a GPT that reads characters")
+    for one in fields(Recipe):
+        name = f"--{one.name.replace('_', '-')}"
+        command.add_argument(name, type=type(one.default), default=one.default, **one.metadata)
+    command.add_argument("--out", type=Path, default=Path("build/gpt"), help="folder (build/gpt)")
+    command.add_argument("--every", type=int, default=500, help="steps between checkpoints (500)")
+    command.add_argument("--resume", action="store_true", help="go on from the checkpoint in OUT")
+    command.add_argument("--device", help="cpu, cuda or mps (COURSEKIT_DEVICE, else cpu)")
+
+
+def _train(wanted: argparse.Namespace) -> int:
+    from coursekit.training.distributed import LostProcessError
+    from coursekit.training.job import train_gpt
+
+    recipe = Recipe(**{one.name: getattr(wanted, one.name) for one in fields(Recipe)})
+    options = {"every": wanted.every, "resume": wanted.resume, "device": wanted.device}
+    try:
+        train_gpt(recipe, wanted.out, **options)
+    except LostProcessError as problem:
+        remedy = "to go on, run the same command with --resume"
+        print(f"coursekit: {problem}: {remedy}", file=sys.stderr, flush=True)
+        os._exit(1)  # a thread of a broken connection can abort Python's usual end
     return 0
 
 

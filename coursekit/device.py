@@ -3,24 +3,30 @@
 import os
 import random
 import sys
+from collections.abc import Mapping
 
 import numpy as np
 import torch
+from torch import Tensor
 
 
 def pick_device(name: str | None = None) -> torch.device:
     """Return the device named, else the one COURSEKIT_DEVICE names, else the CPU.
 
     An accelerator is never taken unasked: results differ between devices, and Apple's has
-    trained to a wrong loss in silence.
+    trained to a wrong loss in silence. Of several GPUs, each process that `torchrun` started
+    gets its own for "cuda".
 
     Raises:
         ValueError: if that device is not there.
     """
     name = name or os.environ.get("COURSEKIT_DEVICE") or "cpu"
+    own = name == "cuda" and "LOCAL_RANK" in os.environ
     try:
-        device = torch.device(name)
+        device = torch.device(f"cuda:{os.environ['LOCAL_RANK']}" if own else name)
         torch.zeros(1, device=device)
+        if own:
+            torch.cuda.set_device(device)  # or each would take some memory of the first one, too
     except (RuntimeError, AssertionError, ImportError) as problem:
         first_line = str(problem).splitlines()[0]
         raise ValueError(f"device {name!r} can't be used ({first_line}): try 'cpu'") from None
@@ -32,6 +38,28 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 (libraries we call may draw from it)
     torch.manual_seed(seed)
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """Return where torch's global generators stand: the CPU's, and that of an accelerator."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    elif device.type == "mps":
+        states["mps"] = torch.mps.get_rng_state()
+    return states
+
+
+def set_random_states(device: torch.device, states: Mapping[str, Tensor]) -> None:
+    """Put the generators where they stood, those that `states` has."""
+    # PyTorch reads a state from the start of its storage: a row of a table must be copied first.
+    own = {name: state.clone() for name, state in states.items()}
+    if "cpu" in own:
+        torch.set_rng_state(own["cpu"])
+    if device.type == "cuda" and "cuda" in own:
+        torch.cuda.set_rng_state(own["cuda"], device)
+    elif device.type == "mps" and "mps" in own:
+        torch.mps.set_rng_state(own["mps"])
 
 
 def peak_megabytes() -> int:

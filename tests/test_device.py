@@ -1,12 +1,23 @@
 """Where computation runs."""
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from coursekit.device import peak_megabytes, pick_device, seed_everything
+from coursekit.device import (
+    peak_megabytes,
+    pick_device,
+    random_states,
+    seed_everything,
+    set_random_states,
+)
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_the_cpu_is_taken_where_nothing_is_named(bare):
@@ -23,6 +34,24 @@ def test_a_named_device_comes_before_the_environment(bare, monkeypatch):
     assert pick_device("cpu") == torch.device("cpu")
 
 
+def test_an_accelerator_is_not_taken_unasked(bare, monkeypatch):
+    for module in (torch.cuda, torch.backends.mps):
+        monkeypatch.setattr(module, "is_available", lambda: True)
+    assert pick_device() == torch.device("cpu")
+
+
+def test_each_process_of_a_machine_asks_for_its_own_gpu(bare, monkeypatch):
+    asked, made = [], []
+    monkeypatch.setattr(torch, "zeros", lambda n, device: asked.append(str(device)))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: made.append(str(device)))
+    pick_device("cuda")
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    for name in ("cuda", "cuda:1", "cpu"):
+        pick_device(name)
+    assert asked == ["cuda", "cuda:3", "cuda:1", "cpu"]
+    assert made == ["cuda:3"]
+
+
 @pytest.mark.parametrize("name", ["toaster", "cuda:99"])
 def test_a_device_that_is_not_there_is_refused_in_one_line(name):
     with pytest.raises(ValueError, match=f"device '{name}' can't be used .*: try 'cpu'") as refusal:
@@ -36,6 +65,30 @@ def test_another_seed_starts_other_numbers():
         return random.random(), np.random.rand(), torch.rand(1).item()  # noqa: NPY002
 
     assert all(a != b for a, b in zip(draw(1), draw(2), strict=True))
+
+
+def test_random_numbers_go_on_from_where_they_stood():
+    cpu = torch.device("cpu")
+    seed_everything(3)
+    states = random_states(cpu)
+    first = torch.rand(5)
+    seed_everything(4)
+    set_random_states(cpu, {})
+    assert not torch.equal(torch.rand(5), first)
+    set_random_states(cpu, states)
+    assert torch.equal(torch.rand(5), first)
+
+
+def test_a_state_may_be_a_row_of_a_table():
+    """In a process of its own, for PyTorch dies of such a row if it is handed over as it is."""
+    code = (
+        "import torch; from coursekit.device import random_states, set_random_states as put;"
+        "cpu = torch.device('cpu'); state = random_states(cpu)['cpu']; first = torch.rand(5);"
+        "put(cpu, {'cpu': torch.stack([torch.zeros_like(state), state])[1]});"
+        "print(torch.equal(torch.rand(5), first))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_peak_memory_is_in_megabytes():

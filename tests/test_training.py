@@ -1,5 +1,6 @@
-"""The training loop, the groups that decay, the schedule."""
+"""The training loop, how a step is computed, the groups that decay, the schedule."""
 
+from copy import deepcopy
 from itertools import repeat
 
 import pytest
@@ -8,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit.training.engine import Engine
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, decay_groups, warm_up_cosine
 
@@ -120,6 +122,125 @@ def test_a_bar_is_shown_unless_the_run_is_plain(problem, capsys, monkeypatch):
         monkeypatch.setenv("COURSEKIT_PLAIN", plain)
         fit(model, sgd(model), repeat((x, y)), steps=2, loss=F.mse_loss)
         assert bool(capsys.readouterr().err) == shown
+
+
+class Noisy(torch.optim.SGD):
+    """SGD that keeps the slopes which it was given."""
+
+    def step(self, closure=None):
+        self.seen = [p.grad.clone() for group in self.param_groups for p in group["params"]]
+        return super().step(closure)
+
+
+def slopes(problem, engine, *, clip=None, factor=1.0):
+    """The slopes that reach the optimiser in one step of a fresh copy of the model."""
+    model, x, y = problem
+    model = deepcopy(model)
+    optimiser = Noisy(model.parameters(), lr=0.1)
+    history = fit(
+        model,
+        optimiser,
+        repeat((x, y)),
+        steps=1,
+        loss=lambda output, target: factor * F.mse_loss(output.float(), target),
+        clip=clip,
+        engine=engine,
+    )
+    return optimiser.seen, history
+
+
+def halves(problem):
+    """The problem in numbers that float16 holds exactly, and so do their sums and products."""
+    model, x, y = problem
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_((4 * p).round() / 4)
+    return model, x[:8].sign(), y[:8].sign()
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
+def test_slopes_that_a_narrow_type_holds_come_out_as_in_float32(problem, precision):
+    narrow, _ = slopes(halves(problem), Engine(precision))
+    wide, _ = slopes(halves(problem), Engine())
+    assert all(torch.equal(n, w) for n, w in zip(narrow, wide, strict=True))
+
+
+def test_slopes_too_small_for_float16_survive_by_the_scale(problem):
+    factor = 2.0**-27  # the smallest float16 is 2⁻²⁴
+    small, _ = slopes(halves(problem), Engine(torch.float16), factor=factor)
+    whole, _ = slopes(halves(problem), Engine())
+    assert all(torch.equal(s / factor, w) for s, w in zip(small, whole, strict=True))
+
+
+@pytest.mark.parametrize("precision", [None, torch.float16])
+def test_slopes_are_clipped_after_they_are_unscaled(problem, precision):
+    clipped, _ = slopes(problem, Engine(precision), clip=0.5)
+    assert torch.cat([s.flatten() for s in clipped]).norm() == pytest.approx(0.5, rel=1e-4)
+
+
+def test_a_step_whose_slopes_overflow_is_skipped_and_the_scale_halved(problem):
+    model, x, y = problem
+    before = model.weight.clone()
+    engine = Engine(torch.float16)
+    history = fit(
+        model,
+        adamw(model, 0.1),
+        repeat((x, y)),
+        steps=2,
+        loss=lambda output, target: 1e3 * F.mse_loss(output.float(), target),
+        engine=engine,
+        clip=1.0,
+    )
+    assert history.skipped == [0, 1]
+    assert torch.equal(model.weight, before)
+    assert engine.scaler.get_scale() == 2.0**14
+    assert len(history.losses) == 2
+
+
+def test_without_float16_nothing_is_scaled_or_skipped(problem):
+    model, x, y = problem
+    for precision in (None, torch.bfloat16):
+        engine = Engine(precision)
+        assert fit(model, sgd(model), repeat((x, y)), steps=2, engine=engine).skipped == []
+        assert engine.scaler.get_scale() == 1
+
+
+def test_weights_stay_in_float32_and_products_do_not(problem):
+    model, x, y = problem
+    seen = []
+
+    def loss(output, target):
+        seen.append(output.dtype)
+        return F.mse_loss(output.float(), target)
+
+    fit(model, sgd(model), repeat((x, y)), steps=1, loss=loss, engine=Engine(torch.bfloat16))
+    fit(model, sgd(model), repeat((x, y)), steps=1, loss=loss)
+    assert seen == [torch.bfloat16, torch.float32]
+    assert model.weight.dtype == model.weight.grad.dtype == torch.float32
+
+
+def test_a_type_that_is_not_half_is_refused():
+    with pytest.raises(ValueError, match=r"precision=torch.int8: use torch.bfloat16, torch.flo"):
+        Engine(torch.int8)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 6])
+def test_a_batch_in_parts_makes_the_same_step(parts):
+    torch.manual_seed(0)
+    model, x = nn.Linear(3, 2).double(), torch.randn(6, 3, dtype=torch.float64)
+    whole = fit(copy := deepcopy(model), sgd(copy), repeat((x, x[:, :2])), steps=4)
+    split = fit(model, sgd(model), repeat((x, x[:, :2])), steps=4, engine=Engine(parts=parts))
+    assert_close(torch.tensor(split.losses), torch.tensor(whole.losses))
+    assert_close(model.weight, copy.weight)
+
+
+@pytest.mark.parametrize("parts", [0, 4, 26])
+def test_parts_of_unequal_size_are_refused(problem, parts):
+    model, x, y = problem
+    with pytest.raises(
+        ValueError, match=r"a batch of 13 rows can't be split evenly .* choose a ba"
+    ):
+        fit(model, sgd(model), repeat((x, y)), steps=1, engine=Engine(parts=parts))
 
 
 def test_matrices_decay_and_vectors_do_not():

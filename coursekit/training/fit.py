@@ -3,13 +3,18 @@
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim import Optimizer
 from tqdm.auto import tqdm
+
+from coursekit.training.checkpoint import Checkpoint
+from coursekit.training.distributed import rank
+from coursekit.training.engine import Engine, engine_state, restore_engine
 
 
 @dataclass
@@ -21,14 +26,16 @@ class History:
         rates: the learning rate of each step.
         seconds: time from the start to the end of each step; measuring is not counted.
         measured: (steps done, value) each time `measure` was called.
+        skipped: steps that were not made because slopes overflowed in float16.
     """
 
     losses: list[float] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     measured: list[tuple[int, float]] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
 
-    def note(self, loss: Tensor, optimiser: Optimizer, seconds: float) -> None:
+    def note(self, loss: Tensor, optimiser: Optimizer, seconds: float, made: bool) -> None:
         """Add a step; a loss that is not finite raises FloatingPointError."""
         value = loss.item()
         if not math.isfinite(value):
@@ -36,9 +43,11 @@ class History:
                 f"the loss is {value} at step {len(self.losses)}: "
                 "lower the learning rate, or clip the gradients"
             )
+        if not made:
+            self.skipped.append(len(self.losses))
         self.losses.append(value)
         self.rates.append(optimiser.param_groups[0]["lr"])
-        self.seconds.append(seconds)
+        self.seconds.append(seconds + (self.seconds[-1] if self.seconds else 0.0))
 
 
 def fit(
@@ -53,57 +62,105 @@ def fit(
     measure: Callable[[], float] | None = None,
     every: int | None = None,
     after_step: Callable[[], None] = lambda: None,
+    engine: Engine | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> History:
     """Train the model in place, one batch a step, and return what happened.
 
     Args:
         batches: pairs of inputs and targets; as many as there are steps, or endless.
-        loss: maps the model's output and the targets to a scalar.
+        loss: maps the model's output and the targets to a scalar, a mean over the rows.
         schedule: maps the number of the step, from 0, to a factor on each group's rate.
         clip: the largest norm of all gradients together; longer ones are shortened.
         measure: called after every `every` steps and at the end, such as a development loss.
         after_step: called after each step, while the gradients are still there.
+        engine: computes each step; by default in the weights' own precision.
+        checkpoint: where the run is kept; batches must be the same again if it is resumed.
 
     Raises FloatingPointError if the loss is not finite, ValueError if the batches run out.
     """
-    history, base = History(), [group["lr"] for group in optimiser.param_groups]
-    supply, spent = iter(batches), 0.0
-    model.train()
-    for step in _count(steps):
+    base = [group["lr"] for group in optimiser.param_groups]
+    engine = (engine or Engine()).start(model, optimiser)
+    history, supply = _begin(checkpoint, engine, batches)
+    for step in _count(len(history.losses), steps):
         start = time.perf_counter()
-        inputs, targets = _next(supply, step)
         _set_rates(optimiser, base, schedule(step) if schedule else 1.0)
-        batch_loss = loss(model(inputs), targets)
         optimiser.zero_grad()
-        batch_loss.backward()
-        if clip is not None:
-            nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimiser.step()
-        spent += time.perf_counter() - start
-        history.note(batch_loss, optimiser, spent)
+        batch_loss = engine.backward(loss, *supply.take(step))
+        made = engine.step(clip)
+        history.note(batch_loss, optimiser, time.perf_counter() - start, made)
         after_step()
-        if measure and (step + 1 == steps or (every and (step + 1) % every == 0)):
+        if measure and _is_due(step, every, steps):
             history.measured.append((step + 1, measure()))
+        _keep(checkpoint, steps, engine, history, supply)
     _set_rates(optimiser, base, 1.0)  # as they were found
     return history
 
 
-def _count(steps: int) -> Iterable[int]:
-    """Count the steps, with a bar unless COURSEKIT_PLAIN is set."""
+class _Supply:
+    """Hands out the batches, and remembers the last one."""
+
+    def __init__(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
+        self.batches, self.last = iter(batches), ()
+
+    def take(self, step: int) -> tuple[Tensor, Tensor]:
+        """Return the next batch, or say that there is none."""
+        try:
+            self.last = next(self.batches)
+        except StopIteration:
+            raise ValueError(
+                f"the batches ran out after {step} steps: give one for each step, or endless ones"
+            ) from None
+        return self.last
+
+
+def _begin(
+    checkpoint: Checkpoint | None, engine: Engine, batches: Iterable[tuple[Tensor, Tensor]]
+) -> tuple[History, _Supply]:
+    """Return what has happened so far and the batches that are left."""
+    supply, state = _Supply(batches), checkpoint.read() if checkpoint else None
+    if state is None:
+        return History(), supply
+    past = {name: values.tolist() for name, values in state["history"].items()}
+    past["measured"] = [(round(step), value) for step, value in past["measured"]]
+    history = History(**past | {"skipped": [round(step) for step in past["skipped"]]})
+    for step in range(len(history.losses)):
+        supply.take(step)
+    last = (one.cpu() for one in supply.last)
+    if not all(map(torch.equal, last, state["batch"])):
+        raise ValueError(
+            f"the last batch before {checkpoint.path} was another one: draw the batches from the "
+            "same data, in the same size, by a generator with the same seed"
+        )
+    restore_engine(engine, state["engine"])  # last: batches may draw from the global generator
+    return history, supply
+
+
+def _keep(
+    checkpoint: Checkpoint | None, steps: int, engine: Engine, history: History, supply: _Supply
+) -> None:
+    """Write, if it is due, what the rest depends on; of several processes, the first one does."""
+    if checkpoint is None or not _is_due(len(history.losses) - 1, checkpoint.every, steps):
+        return
+    past = {name: torch.tensor(one, dtype=torch.float64) for name, one in vars(history).items()}
+    batch = [one.clone() for one in supply.last]  # they may share memory; a file can't
+    state = {"engine": engine_state(engine), "history": past, "batch": batch}
+    if rank() == 0:
+        checkpoint.write(state)
+
+
+def _count(done: int, steps: int) -> Iterable[int]:
+    """Count the steps to do, with a bar unless COURSEKIT_PLAIN is set."""
     if steps < 1:
         raise ValueError(f"{steps=} must be at least 1")
-    plain = bool(os.environ.get("COURSEKIT_PLAIN"))
-    return tqdm(range(steps), disable=plain, leave=False, unit="step", mininterval=0.5)
+    plain = bool(os.environ.get("COURSEKIT_PLAIN")) or rank() > 0
+    look = {"leave": False, "unit": "step", "mininterval": 0.5}
+    return tqdm(range(done, steps), initial=done, total=steps, disable=plain, **look)
 
 
-def _next(supply: Iterator[tuple[Tensor, Tensor]], step: int) -> tuple[Tensor, Tensor]:
-    """Take the next batch, or say that there is none."""
-    try:
-        return next(supply)
-    except StopIteration:
-        raise ValueError(
-            f"the batches ran out after {step} steps: give one for each step, or endless ones"
-        ) from None
+def _is_due(step: int, every: int | None, steps: int) -> bool:
+    """Tell whether something that comes after every `every` steps and at the end is due."""
+    return step + 1 == steps or bool(every and (step + 1) % every == 0)
 
 
 def _set_rates(optimiser: Optimizer, base: Sequence[float], factor: float) -> None:

@@ -1,0 +1,272 @@
+"""A run in one file: nothing is lost, nothing is run, and half a file is never left."""
+
+import math
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from torch.nn import functional as F
+
+from coursekit.data.windows import draw_batches
+from coursekit.training import checkpoint as module
+from coursekit.training.checkpoint import (
+    Checkpoint,
+    copy_weights,
+    load_checkpoint,
+    save_checkpoint,
+    unique_weights,
+)
+from coursekit.training.engine import Engine
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw, warm_up_cosine
+
+WINDOWS = torch.randint(11, (37, 4), generator=torch.Generator().manual_seed(7))
+
+
+class Net(nn.Sequential):
+    """A model with all that a checkpoint must hold: dropout, running means, a tied weight."""
+
+    def __init__(self):
+        torch.manual_seed(1)
+        super().__init__(
+            nn.Embedding(11, 5),
+            nn.Flatten(),
+            nn.Linear(15, 5),
+            nn.BatchNorm1d(5),
+            nn.Dropout(0.3),
+            nn.Linear(5, 11, bias=False),
+        )
+        self[5].weight = self[0].weight
+
+
+def make_adamw(model):
+    return adamw(model, 0.01, weight_decay=0.1)
+
+
+def make_sgd(model):
+    return torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+class StoppedError(Exception):
+    """Stands for a power cut."""
+
+
+def train(path, *, stop=None, resume=False, every=4, seed=5, make=make_adamw, **options):
+    """Train for 11 steps, or up to an accident after `stop` steps; return the model and history."""
+    model, made = Net(), []
+    torch.manual_seed(2)
+
+    def after_step():
+        made.append(1)
+        if len(made) == stop:
+            raise StoppedError
+
+    history = fit(
+        model,
+        make(model),
+        draw_batches(WINDOWS, 6, torch.Generator().manual_seed(seed)),
+        steps=11,
+        schedule=warm_up_cosine(11),
+        clip=1.0,
+        measure=lambda: model[2].weight.sum().item(),
+        every=3,
+        after_step=after_step,
+        checkpoint=Checkpoint(path=path, every=every, resume=resume, config={"sizes": (11, 5)}),
+        **options,
+    )
+    return model, history
+
+
+def assert_same(one, other):
+    for (name, a), b in zip(
+        one[0].state_dict().items(), other[0].state_dict().values(), strict=True
+    ):
+        assert torch.equal(a, b), name
+    for name in ("losses", "rates", "measured", "skipped"):
+        assert getattr(one[1], name) == getattr(other[1], name), name
+
+
+@pytest.mark.parametrize("make", [make_adamw, make_sgd])
+@pytest.mark.parametrize("stop", [5, 9])
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, stop, make):
+    whole = train(tmp_path / "whole", make=make)
+    with pytest.raises(StoppedError):
+        train(tmp_path / "run", stop=stop, make=make)
+    torch.manual_seed(99)
+    torch.rand(3)  # another process stands elsewhere in its random numbers
+    assert_same(train(tmp_path / "run", resume=True, make=make), whole)
+
+
+def test_the_scale_of_float16_goes_on_too(tmp_path):
+    def loss(output, target):  # large enough that some steps overflow
+        return 3e4 * F.cross_entropy(output.float(), target)
+
+    def run(name, **options):
+        engine = Engine(torch.float16)
+        return engine, train(tmp_path / name, engine=engine, loss=loss, **options)
+
+    engine, whole = run("whole")
+    with pytest.raises(StoppedError):
+        run("run", stop=6)
+    other, resumed = run("run", resume=True)
+    assert whole[1].skipped
+    assert_same(resumed, whole)
+    assert other.scaler.state_dict() == engine.scaler.state_dict()
+
+
+def test_time_is_added_up_over_the_stop(tmp_path):
+    with pytest.raises(StoppedError):
+        train(tmp_path / "run", stop=5)
+    before = load_checkpoint(tmp_path / "run")["history"]["seconds"].tolist()
+    _, history = train(tmp_path / "run", resume=True)
+    assert history.seconds[:4] == before
+    assert len(history.seconds) == 11
+    assert history.seconds == sorted(history.seconds)
+
+
+def test_a_finished_run_is_only_read(tmp_path):
+    whole = train(tmp_path / "run")
+    assert_same(train(tmp_path / "run", resume=True), whole)
+
+
+def test_other_batches_are_noticed(tmp_path):
+    with pytest.raises(StoppedError):
+        train(tmp_path / "run", stop=5)
+    with pytest.raises(ValueError, match="was another one: draw the batches from the same"):
+        train(tmp_path / "run", resume=True, seed=6)
+
+
+def test_another_optimiser_is_refused(tmp_path):
+    with pytest.raises(StoppedError):
+        train(tmp_path / "run", stop=5)
+    with pytest.raises(ValueError, match=r"by AdamW with precision=None, not by SGD .* the same"):
+        train(tmp_path / "run", resume=True, make=make_sgd)
+
+
+def test_another_precision_is_refused(tmp_path):
+    with pytest.raises(StoppedError):
+        train(tmp_path / "run", stop=5)
+    with pytest.raises(ValueError, match=r"precision=None, not by AdamW .*bfloat16: go on with"):
+        train(tmp_path / "run", resume=True, engine=Engine(torch.bfloat16))
+
+
+def test_a_run_is_not_overwritten_unasked(tmp_path):
+    train(tmp_path / "run")
+    before = (tmp_path / "run").read_bytes()
+    with pytest.raises(ValueError, match=r"run holds a run: resume it .*, or choose another place"):
+        train(tmp_path / "run")
+    assert (tmp_path / "run").read_bytes() == before
+
+
+def test_a_run_with_another_config_is_refused_by_name(tmp_path):
+    train(tmp_path / "run")
+    other = Checkpoint(path=tmp_path / "run", every=1, config={"sizes": (11, 6)}, resume=True)
+    with pytest.raises(ValueError, match=r"sizes=\[11, 5\], not \[11, 6\]: resume it as it was"):
+        other.read()
+
+
+def test_the_weights_in_the_file_are_the_models(tmp_path):
+    model, _ = train(tmp_path / "run")
+    named = unique_weights(model)
+    assert "5.weight" not in named  # tied: it is 0.weight
+    stored = load_file(tmp_path / "run")  # as any reader of the format sees it
+    for name, weight in named.items():
+        assert torch.equal(stored[f"engine.weights.{name}"], weight)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.7, 0.999])
+def test_a_file_cut_short_is_refused(tmp_path, share):
+    train(tmp_path / "run")
+    whole = (tmp_path / "run").read_bytes()
+    (tmp_path / "run").write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(
+        ValueError, match=r"is no whole checkpoint .*cut short or is something else"
+    ):
+        load_checkpoint(tmp_path / "run")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    from safetensors.torch import save_file
+
+    save_file({"a": torch.ones(2)}, tmp_path / "weights")
+    with pytest.raises(ValueError, match="is no whole checkpoint"):
+        load_checkpoint(tmp_path / "weights")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no checkpoint .*none: correct the path"):
+        load_checkpoint(tmp_path / "none")
+
+
+class Bomb:
+    """Runs a line of Python when it is unpickled."""
+
+    def __reduce__(self):
+        return exec, ("raise SystemExit('the file was run')",)
+
+
+def test_reading_runs_nothing_that_the_file_holds(tmp_path):
+    (tmp_path / "pickled").write_bytes(pickle.dumps({"tree": Bomb()}))
+    torch.save({"tree": Bomb()}, tmp_path / "zipped")
+    for name in ("pickled", "zipped"):
+        with pytest.raises(ValueError, match="is no whole checkpoint"):
+            load_checkpoint(tmp_path / name)
+
+
+def test_what_is_saved_comes_back_bit_for_bit(tmp_path):
+    state = {
+        "numbers": [1, -2.5, 0.1 + 0.2, True, None, "ä\n", math.inf],
+        "deep": {"a": [torch.tensor(3), {"b": torch.randn(2, 0)}], "empty": {}, "list": []},
+        "types": [torch.ones(2, dtype=d) for d in (torch.bfloat16, torch.float64, torch.uint8)],
+        "turned": torch.randn(3, 2).T,
+    }
+    save_checkpoint(tmp_path / "new" / "state", state)
+    back = load_checkpoint(tmp_path / "new" / "state")
+    assert back["numbers"] == state["numbers"]
+    assert back["deep"]["empty"] == {}
+    assert back["deep"]["list"] == []
+    assert back["deep"]["a"][0].item() == 3
+    assert back["deep"]["a"][1]["b"].shape == (2, 0)
+    for one, other in zip(
+        [*back["types"], back["turned"]], [*state["types"], state["turned"]], strict=True
+    ):
+        assert one.dtype == other.dtype
+        assert torch.equal(one, other)
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    save_checkpoint(tmp_path / "run", {"step": 1})
+
+    def cut(tensors, path, metadata):
+        path.write_bytes(b"half")
+        raise StoppedError
+
+    monkeypatch.setattr(module, "save_file", cut)
+    with pytest.raises(StoppedError):
+        save_checkpoint(tmp_path / "run", {"step": 2})
+    assert load_checkpoint(tmp_path / "run") == {"step": 1}
+
+
+def test_weights_of_other_shapes_are_refused_and_nothing_is_copied():
+    saved = {name: w.clone() for name, w in unique_weights(Net()).items()}
+    model = Net()
+    before = {name: w.clone() for name, w in model.state_dict().items()}
+    saved["0.weight"] += 1
+    for name, weight, message in [
+        ("2.bias", torch.ones(6), r"2.bias has shape \(6,\) in the checkpoint and \(5,\) in the m"),
+        ("more", torch.ones(2), r"more has shape \(2,\) in the checkpoint and None"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            copy_weights(model, saved | {name: weight})
+    assert all(torch.equal(w, before[name]) for name, w in model.state_dict().items())
+
+
+def test_the_file_appears_on_time(tmp_path):
+    for stop, kept in ((5, 4), (8, 4), (9, 8)):
+        with pytest.raises(StoppedError):
+            train(tmp_path / str(stop), stop=stop)
+        assert len(load_checkpoint(tmp_path / str(stop))["history"]["losses"]) == kept
+    with pytest.raises(ValueError, match="every=0 must be at least 1 step"):
+        Checkpoint(path=tmp_path / "run", every=0)
