@@ -2,16 +2,27 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, takewhile
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from coursekit.score import evaluating
-from coursekit.tokens.vocabulary import Vocabulary
 
 Pick = Callable[[Tensor], int]
 """Chooses a token from the logits of all V."""
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """Turns a text into ids and back: a `Vocabulary`, a `Lexicon` or a `BPE`."""
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a text into ids."""
+
+    def decode(self, ids: list[int]) -> str:
+        """Turn ids into the text."""
 
 
 def pick_likeliest(logits: Float[Tensor, "V"]) -> int:
@@ -28,7 +39,8 @@ def pick_by_chance(
         generator: where the chance comes from.
         temperature: divides the logits. Below 1 likely tokens become likelier still; towards 0
             the likeliest is taken always.
-        top_k: how many tokens, the likeliest, may be drawn at all (Fan et al. 2018).
+        top_k: how many tokens, the likeliest, may be drawn at all (Fan et al. 2018). Tokens as
+            likely as the last of them may be drawn too.
 
     Raises:
         ValueError: if the temperature is not positive, or `top_k` below 1.
@@ -83,7 +95,7 @@ def _batch(tokens: Sequence[int], model: nn.Module) -> Tensor:
 
 def sample_text(
     model: nn.Module,
-    vocabulary: Vocabulary,
+    vocabulary: Tokenizer,
     prompt: str,
     steps: int,
     generator: Generator,
@@ -106,7 +118,7 @@ def sample_text(
     if not hasattr(model, "advance") and len(tokens) < model.context:
         raise ValueError(f"{prompt=} is shorter than the model's context of {model.context}")
     if stop is not None and len(vocabulary.encode(stop)) != 1:
-        raise ValueError(f"{stop=} is not a single character: name the one that ends a text")
+        raise ValueError(f"{stop=} is not a single token: name the one that ends a text")
     end = None if stop is None else vocabulary.encode(stop)[0]
     endless = generate(model, tokens, pick_by_chance(generator, temperature, top_k), cached=cached)
     return vocabulary.decode(list(takewhile(lambda token: token != end, islice(endless, steps))))

@@ -85,13 +85,14 @@ def text_nll(
     Raises:
         ValueError: if the text has fewer than two tokens, or the sizes don't fit.
     """
-    context = context or model.context
-    stride, device = stride or context, next(model.parameters()).device
+    context = model.context if context is None else context
+    stride = context if stride is None else stride
     if len(tokens) < 2 or not 1 <= stride <= context <= model.context:
         raise ValueError(
             f"{len(tokens)} tokens, {stride=}, {context=}: a text needs two tokens, and "
             f"1 ≤ stride ≤ context ≤ {model.context}, the model's"
         )
+    device = next(model.parameters()).device
     inputs, targets = tokens[:-1].to(device), tokens[1:].to(device)
     total, scored = 0.0, 0
     with evaluating(model):
@@ -100,7 +101,7 @@ def text_nll(
             windows = (x.unfold(0, context, stride).split(at_once) for x in (inputs, targets))
             for part, wanted in zip(*windows, strict=True):
                 losses = _each_nll(model, part, wanted)
-                first = losses[0, : -stride or None] if not scored else losses[:0]
+                first = losses[0, :-stride] if not scored else losses[:0]
                 total += (losses[:, -stride:].sum() + first.sum()).item()
                 scored += len(part) * stride + first.numel()
         if scored < len(inputs):  # what is left of the text: a shorter window

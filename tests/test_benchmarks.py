@@ -1,11 +1,20 @@
-"""The anchors are what the lecture published, and the benchmark runs."""
+"""The anchors are what was published, and the benchmarks run."""
 
 import pytest
 import torch
 from torch.testing import assert_close
 
-from benchmarks import names
+from benchmarks import names, shakespeare
 from benchmarks.anchors import ANCHORS, NormOverSteps, OneLayer, one_layer_of_modules, train_anchor
+from benchmarks.nanogpt import (
+    NanoGPT,
+    OfEncoderLayers,
+    draw,
+    make_optimiser,
+    rate_at,
+    train_nanogpt,
+)
+from coursekit.models.gpt import GPT, GPTConfig
 
 
 @pytest.mark.parametrize(
@@ -54,3 +63,92 @@ def test_the_report_has_every_figure():
     text = names.report(rows, {"a step": 151.2}, {"share": 0.1567})
     for figure in ("1,234", "4.5", "2.0736", "2.0755", "≤ 2.10", "| 151 |", "0.157"):
         assert figure in text
+
+
+def test_nanogpts_recipe_is_as_documented():
+    model = NanoGPT(65)
+    # the read-me counts 0.80M, without the table of places
+    assert sum(p.numel() for p in model.parameters()) - model.places.weight.numel() == 795_904
+    rates = [rate_at(step) for step in range(2_000)]
+    assert rates.index(max(rates)) == 100
+    assert max(rates) == pytest.approx(1e-3)
+    assert rates[0] == pytest.approx(1e-3 / 101)
+    assert rates[-1] == pytest.approx(1e-4, rel=1e-3)
+    decaying, others = make_optimiser(model).param_groups
+    assert (decaying["weight_decay"], others["weight_decay"]) == (0.1, 0.0)
+    assert len(decaying["params"]) == 2 + 4 * 4
+    assert len(others["params"]) == 2 * 4 + 1  # gains; there are no biases
+
+
+def test_a_batch_of_nanogpts_is_windows_and_the_same_one_character_later():
+    inputs, targets = draw(torch.arange(70), torch.Generator().manual_seed(0))
+    assert inputs.shape == targets.shape == (12, 64)
+    assert targets.equal(inputs + 1)
+
+
+def test_the_anchor_is_our_gpt_without_biases():
+    theirs = NanoGPT(11, layers=2, heads=2, width=6)
+    ours = GPT(
+        GPTConfig(vocab_size=11, n_layer=2, n_head=2, d_model=6),
+        bias=False,
+        activation=torch.nn.functional.gelu,
+    )
+    with torch.no_grad():
+        ours.embedding.weight.copy_(theirs.embedding.weight)
+        ours.positions.weight.copy_(theirs.places.weight)
+        for mine, block in zip(ours.blocks, theirs.layers, strict=True):
+            parts = block.attention.inward.weight.chunk(3)
+            for layer, weight in zip(
+                (mine.attention.q, mine.attention.k, mine.attention.v), parts, strict=True
+            ):
+                layer.weight.copy_(weight)
+            mine.attention.out.weight.copy_(block.attention.outward.weight)
+            mine.feed_forward.widen.weight.copy_(block.inner[0].weight)
+            mine.feed_forward.out.weight.copy_(block.outward.weight)
+    tokens = torch.randint(11, (3, 7))
+    assert_close(ours(tokens), theirs(tokens))
+
+
+def test_the_anchor_and_pytorchs_own_layers_have_the_same_numbers():
+    theirs, bare = OfEncoderLayers(65), NanoGPT(65)
+    assert sum(p.numel() for p in theirs.parameters()) == sum(p.numel() for p in bare.parameters())
+    tokens = torch.randint(65, (2, 64))
+    changed = tokens.clone()
+    changed[:, 40:] = (changed[:, 40:] + 1) % 65
+    with torch.no_grad():
+        for model in (theirs, bare):  # neither reads the future
+            assert_close(model(tokens)[:, :40], model(changed)[:, :40])
+
+
+@pytest.mark.parametrize("name", ["anchor", *shakespeare.RECIPES])
+def test_each_recipe_for_shakespeare_learns_and_is_measured_on_the_way(name):
+    tokens, losses = torch.arange(400) % 7, []
+
+    def measure(model):
+        losses.append(shakespeare.text_nll(model, tokens[:130], context=64))
+        return losses[-1]
+
+    if name == "anchor":
+        _, curve = train_nanogpt(tokens, 7, measure, steps=20, points=2)
+    else:
+        _, curve = shakespeare.train_ours(shakespeare.RECIPES[name], tokens, 7, measure, steps=10)
+    assert [loss for _, loss in curve] == losses
+    assert losses[-1] < losses[0] < 2.5
+    assert sorted(seconds for seconds, _ in curve) == [seconds for seconds, _ in curve]
+
+
+def test_the_report_on_shakespeare_has_every_figure():
+    rows = [
+        ("nanoGPT's recipe", 804_224, 1_536_000, 70.04, 1.8832, "published 1.88"),
+        ("ours: plain", 612_345, 2_048_000, 61.26, 1.6543, "≤ 1.75"),
+    ]
+    text = shakespeare.write_report(rows, {"the anchor": 35.24}, 111_539, 2.25)
+    figures = ("804,224", "1,536,000", "70.0", "1.8832", "published 1.88", "0.87", "35.2", "2.2")
+    for figure in (*figures, "111,539", "612,345", "1.6543", "≤ 1.75"):
+        assert figure in text
+
+
+def test_the_curves_of_shakespeare_are_drawn(tmp_path):
+    curves = {name: [(1.0, 2.5), (2.0, 2.0)] for name in ("anchor", "plain", "modern")}
+    shakespeare.draw_curves(curves, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 1000

@@ -1,15 +1,20 @@
 """Sequences drawn from a model."""
 
+import math
 from collections import Counter
+from itertools import islice
 
 import pytest
 import torch
 from torch import Generator
 
 from coursekit.data.windows import word_windows
+from coursekit.models.gpt import GPT, GPTConfig
 from coursekit.models.ngram import NGram, count_ngrams, smooth
-from coursekit.sample import sample_text
+from coursekit.sample import generate, pick_by_chance, pick_likeliest, sample_text
+from coursekit.tokens.bpe import BPE
 from coursekit.tokens.vocabulary import Vocabulary
+from coursekit.tokens.words import Lexicon
 
 LETTERS = Vocabulary(".abc")
 WORDS = ["abba", "cab", "a", "baaac", "aab"]
@@ -44,9 +49,10 @@ def test_sampling_leaves_the_global_generator_alone():
 
 def test_draws_follow_the_row_of_the_context():
     shares = smooth(count_ngrams(word_windows(WORDS, LETTERS, 2), 4), 0.5)
-    model, generator = NGram(shares), Generator().manual_seed(3)
-    drawn = Counter(sample_text(model, LETTERS, "ca", 1, generator) for _ in range(2000))
-    expected = dict(zip(LETTERS.characters, shares[1].tolist(), strict=True))
+    model, pick = NGram(shares), pick_by_chance(Generator().manual_seed(3))
+    prompt = LETTERS.encode("ca")
+    drawn = Counter(next(generate(model, prompt, pick)) for _ in range(2000))
+    expected = dict(enumerate(shares[1].tolist()))
     assert chi_square(drawn, expected) < 16.3  # 3 degrees of freedom, p = 0.001
 
 
@@ -111,7 +117,7 @@ def test_a_low_temperature_takes_the_likeliest():
 
 def test_temperature_divides_the_logits():
     model = model_of(1, alpha=1.0)
-    text = sample_text(model, LETTERS, "", 20_000, Generator().manual_seed(0), temperature=0.5)
+    text = sample_text(model, LETTERS, "", 5000, Generator().manual_seed(0), temperature=0.5)
     shares = model.log_table[0].exp() ** 2
     expected = dict(zip(LETTERS.characters, (shares / shares.sum()).tolist(), strict=True))
     assert chi_square(Counter(text), expected) < 16.3  # 3 degrees of freedom, 0.1 %
@@ -121,3 +127,153 @@ def test_temperature_divides_the_logits():
 def test_a_temperature_that_is_not_positive_is_refused(temperature):
     with pytest.raises(ValueError, match="must be above 0"):
         sample_text(model_of(2), LETTERS, ".", 5, Generator(), temperature=temperature)
+
+
+LOGITS = torch.tensor([0.3, 2.0, -1.0, 1.2, 0.9])
+
+
+def drawn_from(logits, n, **options):
+    pick = pick_by_chance(Generator().manual_seed(0), **options)
+    return Counter(pick(logits) for _ in range(n))
+
+
+@pytest.mark.parametrize("temperature", [0.5, 3])
+@pytest.mark.parametrize("top_k", [None, 1, 2, 4, 9])
+def test_draws_follow_the_shares_of_the_likeliest(temperature, top_k):
+    likeliest = sorted(range(5), key=lambda i: -LOGITS[i])[:top_k]
+    weights = {i: math.exp(LOGITS[i] / temperature) for i in likeliest}
+    expected = {i: weights.get(i, 0) / sum(weights.values()) for i in range(5)}
+    found = drawn_from(LOGITS, 3000, temperature=temperature, top_k=top_k)
+    assert chi_square(found, expected) < 18.5  # 4 degrees of freedom at most, p = 0.001
+
+
+def test_tokens_as_likely_as_the_last_of_the_likeliest_may_be_drawn_too():
+    found = drawn_from(torch.tensor([1.0, 0.0, 2.0, 1.0, -1.0]), 300, top_k=2)
+    assert found.keys() == {0, 2, 3}
+
+
+def test_a_token_that_is_ruled_out_is_never_drawn():
+    logits = torch.tensor([0.0, -torch.inf, 0.0])
+    assert drawn_from(logits, 300).keys() == {0, 2}
+    assert drawn_from(logits, 300, top_k=2).keys() == {0, 2}
+
+
+def test_a_choice_leaves_the_logits_as_they_were():
+    logits = LOGITS.clone()
+    drawn_from(logits, 3, temperature=0.5, top_k=2)
+    assert torch.equal(logits, LOGITS)
+
+
+@pytest.mark.parametrize("top_k", [0, -3])
+def test_a_choice_among_no_tokens_is_refused(top_k):
+    with pytest.raises(ValueError, match=f"top_k={top_k} must be at least 1: nothing could be"):
+        pick_by_chance(Generator(), top_k=top_k)
+
+
+def test_the_likeliest_is_picked_without_chance():
+    assert [pick_likeliest(LOGITS), pick_likeliest(LOGITS.flip(0))] == [1, 3]
+
+
+class Echo(torch.nn.Module):
+    """Notes what it reads; after token i, token i + 1 is the likeliest of 10."""
+
+    context = 4
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, tokens):
+        self.seen.append(tokens[0].tolist())
+        return torch.eye(10)[(tokens[:, -1] + 1) % 10]
+
+
+def test_a_model_reads_at_most_its_context_and_every_token_that_was_picked():
+    model = Echo()
+    assert list(islice(generate(model, [0, 1], pick_likeliest), 5)) == [2, 3, 4, 5, 6]
+    assert model.seen == [[0, 1], [0, 1, 2], [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
+
+
+def test_of_a_long_prompt_only_the_last_context_is_read():
+    model = Echo()
+    assert list(islice(generate(model, [9, 8, 7, 6, 5, 4], pick_likeliest), 2)) == [5, 6]
+    assert model.seen == [[7, 6, 5, 4], [6, 5, 4, 5]]
+
+
+def test_a_model_is_in_training_mode_again_after_each_token():
+    model = GPT(GPTConfig(vocab_size=4, context=5, n_layer=1, n_head=2, d_model=8, dropout=0.5))
+    for cached in (False, True):
+        for _ in islice(generate(model, [1], pick_likeliest, cached=cached), 3):
+            assert model.training
+            assert torch.is_grad_enabled()
+
+
+def test_a_prompt_is_not_changed():
+    prompt = [0, 1]
+    list(islice(generate(Echo(), prompt, pick_likeliest), 3))
+    assert prompt == [0, 1]
+
+
+def letters_gpt(vocab_size=4):
+    torch.manual_seed(0)
+    sizes = {"context": 6, "n_layer": 1, "n_head": 2, "d_model": 8}
+    model = GPT(GPTConfig(vocab_size=vocab_size, **sizes)).double()
+    for weight in model.parameters():
+        weight.data = 0.5 * torch.randn_like(weight)
+    return model
+
+
+@pytest.mark.parametrize("prompt", ["a", "abc", "abc.abcabcabc"])
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_gpt_continues_prompts_shorter_and_longer_than_its_context(prompt, cached):
+    model = letters_gpt()
+
+    def written(prompt):
+        return sample_text(model, LETTERS, prompt, 20, Generator().manual_seed(0), cached=cached)
+
+    assert len(written(prompt)) == 20
+    assert written(prompt) == written(prompt[-6:])
+
+
+def test_a_text_is_the_same_with_and_without_a_cache():
+    model = letters_gpt()
+    texts = {
+        sample_text(model, LETTERS, "b", 40, Generator().manual_seed(7), ".", 1.5, 3, cached=cached)
+        for cached in (False, True)
+    }
+    assert len(texts) == 1
+
+
+def test_a_gpt_needs_a_token_to_begin_with():
+    with pytest.raises(ValueError, match="prompt='' is empty: begin with the boundary token"):
+        sample_text(letters_gpt(), LETTERS, "", 5, Generator())
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [BPE({bytes([i]): i for i in range(256)} | {b"ab": 256}), Lexicon(".abc")],
+    ids=["BPE", "Lexicon"],
+)
+def test_any_tokenizer_will_do(tokenizer):
+    model, generator = letters_gpt(300), Generator().manual_seed(0)
+    model.norm.weight.data.zero_()  # now a logit is the sum of a row of the head
+    model.norm.bias.data.fill_(1)
+    model.head.weight.data.fill_(-9)
+    model.head.weight.data[tokenizer.encode("abc")] = 9
+    text = sample_text(model, tokenizer, "ab", 12, generator)
+    assert set(text) == set("abc")
+    assert 12 <= len(text) <= 24
+    assert "c" not in sample_text(model, tokenizer, "ab", 50, generator, stop="c")
+
+
+def test_a_text_can_not_end_at_what_is_several_tokens():
+    bpe = BPE({bytes([i]): i for i in range(256)})
+    with pytest.raises(ValueError, match="stop='é' is not a single token: name the one that"):
+        sample_text(letters_gpt(256), bpe, "a", 5, Generator(), stop="é")
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_drawing_a_text_touches_no_global_generator(cached):
+    model, before = letters_gpt(), torch.get_rng_state()
+    sample_text(model, LETTERS, "a", 9, Generator().manual_seed(0), cached=cached)
+    assert torch.get_rng_state().equal(before)

@@ -9,9 +9,18 @@ from torch.testing import assert_close
 
 from coursekit import score
 from coursekit.data.windows import word_windows
+from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.ngram import Bigram, NGram, count_ngrams, smooth
-from coursekit.score import evaluating, mean_nll, perplexity, table_nll
+from coursekit.score import (
+    NO_TARGET,
+    evaluating,
+    mean_nll,
+    next_token_loss,
+    perplexity,
+    table_nll,
+    text_nll,
+)
 from coursekit.tokens.vocabulary import Vocabulary
 
 LETTERS = Vocabulary(".abcd")
@@ -124,3 +133,139 @@ def test_the_score_does_not_depend_on_how_many_are_scored_at_once(monkeypatch):
         monkeypatch.setattr(score, "AT_ONCE", at_once)
         scores.add(round(mean_nll(model, windows), 12))
     assert len(scores) == 1
+
+
+def test_the_loss_of_the_next_token_is_the_mean_of_logs_by_hand():
+    torch.manual_seed(0)
+    logits, targets = torch.randn(2, 3, 5).double(), torch.randint(5, (2, 3))
+    shares = logits.exp() / logits.exp().sum(-1, keepdim=True)
+    logs = [math.log(shares[b, t, targets[b, t]]) for b in range(2) for t in range(3)]
+    assert next_token_loss(logits, targets).item() == pytest.approx(-sum(logs) / 6, abs=1e-12)
+
+
+def test_where_there_is_no_target_nothing_counts():
+    torch.manual_seed(0)
+    logits, targets = torch.randn(2, 4, 5), torch.randint(5, (2, 4))
+    targets[0, 1:] = NO_TARGET
+    kept = torch.cat([logits[0, :1], logits[1]])
+    expected = F.cross_entropy(kept, torch.cat([targets[0, :1], targets[1]]))
+    assert next_token_loss(logits, targets).item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def reader(context=8, build=GPT):
+    """A GPT in float64 whose prediction depends on all that it reads."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 13, "context": context, "n_layer": 1, "n_head": 2, "d_model": 8}
+    model = build(GPTConfig(**sizes)).double()
+    for weight in model.parameters():
+        weight.data = torch.randn_like(weight)
+    return model
+
+
+def token_by_token(model, tokens, stride, context):
+    """The loss of each target in the first window that has it, one after the other."""
+    losses, begin = {}, 0
+    while len(losses) < len(tokens) - 1:
+        window = tokens[begin : begin + context + 1]
+        shares = model(window[None, :-1]).detach().log_softmax(-1)[0]
+        for t, target in enumerate(window[1:].tolist()):
+            losses.setdefault(begin + t, -shares[t, target].item())
+        begin += stride
+    return sum(losses.values()) / len(losses)
+
+
+@pytest.mark.parametrize("build", [GPT, modern_gpt])
+@pytest.mark.parametrize("stride", [1, 3, 7, 8])
+@pytest.mark.parametrize("n", [2, 3, 8, 9, 10, 16, 17, 30])
+def test_the_loss_of_a_text_is_that_of_each_token_in_its_first_window(build, stride, n):
+    model, tokens = reader(build=build), torch.randint(13, (n,))
+    expected = token_by_token(model, tokens, stride, 8)
+    assert text_nll(model, tokens, stride=stride) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("stride", [1, 7, 64])
+@pytest.mark.parametrize("n", [40, 64, 65, 200])
+def test_the_loss_of_a_text_is_right_for_a_long_context_too(stride, n):
+    model, tokens = reader(64), torch.randint(13, (n,))
+    expected = token_by_token(model, tokens, stride, 64)
+    assert text_nll(model, tokens, stride=stride) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("stride", "context"), [(2, 5), (5, 5), (1, 1), (None, 3)])
+def test_a_text_can_be_read_with_less_context_than_the_model_has(stride, context):
+    model, tokens = reader(), torch.randint(13, (23,))
+    expected = token_by_token(model, tokens, stride or context, context)
+    found = text_nll(model, tokens, stride=stride, context=context)
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_windows_lie_side_by_side_unless_a_stride_is_given():
+    model, tokens = reader(), torch.randint(13, (30,))
+    assert text_nll(model, tokens) == text_nll(model, tokens, stride=8)
+    assert text_nll(model, tokens) != text_nll(model, tokens, stride=7)
+
+
+class Unmoved(torch.nn.Module):
+    """Predicts the same shares everywhere, whatever it has read."""
+
+    context = 8
+
+    def __init__(self, n):
+        super().__init__()
+        self.logits = torch.nn.Parameter(torch.randn(n).double())
+
+    def forward(self, tokens):
+        return self.logits.expand(*tokens.shape, -1)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 5, 8])
+@pytest.mark.parametrize("n", [2, 8, 9, 21, 40])
+def test_each_token_but_the_first_counts_once(stride, n):
+    model = Unmoved(n)  # every token of the text has a loss of its own
+    expected = -model.logits.log_softmax(-1)[1:].mean().item()
+    assert text_nll(model, torch.arange(n), stride=stride) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("stride", [1, 3, 8])
+def test_the_loss_of_a_text_does_not_depend_on_how_many_windows_go_at_once(monkeypatch, stride):
+    model, tokens, losses = reader(), torch.randint(13, (60,)), set()
+    for at_once in (1, 8, 40, 32_768):
+        monkeypatch.setattr(score, "AT_ONCE", at_once)
+        losses.add(round(text_nll(model, tokens, stride=stride), 12))
+    assert len(losses) == 1
+
+
+def test_no_more_tokens_go_at_once_than_memory_is_meant_to_hold(monkeypatch):
+    model, sizes = reader(), []
+    model.register_forward_pre_hook(lambda _, given: sizes.append(given[0].numel()))
+    monkeypatch.setattr(score, "AT_ONCE", 40)
+    text_nll(model, torch.randint(13, (100,)), stride=2)
+    assert max(sizes) == 40
+    assert len(sizes) < 12
+
+
+def test_a_text_is_scored_in_evaluation_mode_and_the_model_left_as_it_was():
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(vocab_size=13, context=8, n_layer=1, n_head=2, d_model=8, dropout=0.5))
+    model.blocks[0].eval()
+    modes, tokens = [part.training for part in model.modules()], torch.randint(13, (30,))
+    assert text_nll(model, tokens) == text_nll(model, tokens)
+    assert [part.training for part in model.modules()] == modes
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize(
+    ("n", "options", "message"),
+    [
+        (1, {}, "1 tokens, .* a text needs two tokens"),
+        (20, {"stride": 9}, "stride=9.*1 ≤ stride ≤ context ≤ 8"),
+        (20, {"stride": 4, "context": 3}, "stride=4, context=3.*stride ≤ context"),
+        (20, {"context": 9}, "context=9.*context ≤ 8, the model's"),
+        (20, {"stride": -1}, "stride=-1.*1 ≤ stride"),
+        (20, {"stride": 0}, "stride=0.*1 ≤ stride"),
+        (20, {"context": 0}, "context=0.*1 ≤ stride"),
+    ],
+)
+def test_a_text_or_sizes_that_do_not_fit_are_refused(n, options, message):
+    with pytest.raises(ValueError, match=message):
+        text_nll(reader(), torch.zeros(n, dtype=torch.long), **options)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from coursekit.data.windows import (
     draw_batches,
     draw_groups,
+    draw_spans,
     group_windows,
     slide_windows,
     word_windows,
@@ -150,3 +151,52 @@ def test_frequent_contexts_are_in_every_batch_and_the_rest_stand_for_all():
         seen += drawn[2:, 0].tolist()
     assert len(set(seen)) == 4
     assert set(seen) <= {1, 2, 3, 4, 6}
+
+
+@pytest.mark.parametrize(("n", "length"), [(2, 1), (6, 5), (7, 5), (9, 3)])
+def test_every_start_of_a_span_is_as_likely_as_any_other(n, length):
+    text, n_starts, draws = 10 + torch.arange(n), n - length, 600
+    inputs, targets = next(draw_spans(text, length, draws, torch.Generator().manual_seed(0)))
+    assert inputs.shape == targets.shape == (draws, length)
+    seen = Counter(inputs[:, 0].tolist())
+    assert seen.keys() == set(range(10, 10 + n_starts))
+    expected = draws / n_starts
+    found = sum((count - expected) ** 2 / expected for count in seen.values())
+    assert found < 20.5  # 5 degrees of freedom at most, p = 0.001
+
+
+def test_targets_of_a_span_are_one_token_later():
+    text = torch.randint(1000, (50,))
+    runs = {tuple(text[i : i + 8].tolist()) for i in range(43)}
+    supply = draw_spans(text, 7, 3, torch.Generator().manual_seed(0))
+    for _ in range(40):
+        inputs, targets = next(supply)
+        assert inputs[:, 1:].equal(targets[:, :-1])
+        assert set(map(tuple, torch.cat([inputs, targets[:, -1:]], 1).tolist())) <= runs
+
+
+def spans_from(seed, n=5):
+    supply = draw_spans(torch.arange(90), 4, 3, torch.Generator().manual_seed(seed))
+    return [next(supply)[0].tolist() for _ in range(n)]
+
+
+def test_the_same_generator_draws_the_same_spans():
+    before = torch.get_rng_state()
+    first = spans_from(1)
+    assert first == spans_from(1)
+    assert first != spans_from(2)
+    assert first[0] != first[1]
+    assert torch.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize(
+    ("length", "batch_size", "remedy"),
+    [
+        (9, 2, "need a text of 10 tokens or more, not 9"),
+        (0, 2, "stretches of length=0"),
+        (3, 0, "batch_size=0 must be at least 1"),
+    ],
+)
+def test_spans_that_do_not_fit_the_text_are_refused(length, batch_size, remedy):
+    with pytest.raises(ValueError, match=remedy):
+        next(draw_spans(torch.arange(9), length, batch_size, torch.Generator()))

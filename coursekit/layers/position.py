@@ -70,8 +70,10 @@ def rotate(x: Float[Tensor, "*N T D"], start: int = 0) -> Float[Tensor, "*N T D"
     places themselves (Su et al. 2021, eq. 16; pairs of channels half a width apart).
 
     Raises:
-        ValueError: if D is odd.
+        ValueError: if D is odd, or `start` is below 0.
     """
+    if start < 0:
+        raise ValueError(f"{start=} is no place: give at least as many keys as queries")
     cos, sin = _turns(start + x.shape[-2], x.shape[-1], x.device, x.dtype)
     cos, sin = cos[start:], sin[start:]
     first, second = x.chunk(2, -1)

@@ -142,7 +142,14 @@ class Muon(PlainAdamW):
         return [found[p] for p in moved]
 
 
-def muon(model: nn.Module, rate: float, *, rest_rate: float, weight_decay: float = 0.0) -> Muon:
+def muon(
+    model: nn.Module,
+    rate: float,
+    *,
+    rest_rate: float,
+    momentum: float = 0.9,
+    weight_decay: float = 0.0,
+) -> Muon:
     """Return `Muon` for the matrices of the model's `blocks`, with AdamW for all else.
 
     Embeddings and the last layer are tables of one row a token: AdamW takes care of them, as of
@@ -151,6 +158,8 @@ def muon(model: nn.Module, rate: float, *, rest_rate: float, weight_decay: float
     Args:
         rate: of the matrices of the blocks; 0.02 suits many models.
         rest_rate: of the rest.
+        momentum: μ. 0.9 averages over about 10 steps, which suits runs of a thousand; for longer
+            ones 0.95 is usual.
 
     Raises:
         ValueError: if the model has no `blocks` with matrices.
@@ -164,7 +173,7 @@ def muon(model: nn.Module, rate: float, *, rest_rate: float, weight_decay: float
         group | {"params": [p for p in group["params"] if p not in known], "lr": rest_rate}
         for group in decay_groups(model, weight_decay)
     ]
-    own = {"params": matrices, "momentum": 0.95, "weight_decay": weight_decay}
+    own = {"params": matrices, "momentum": momentum, "weight_decay": weight_decay}
     return Muon([own, *rest], rate, betas=(0.9, 0.99))
 
 

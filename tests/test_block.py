@@ -1,0 +1,137 @@
+"""The block of a transformer, against PyTorch's encoder layer."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from coursekit.certify import dependence
+from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
+from coursekit.layers.basic import LayerNorm, RMSNorm
+from coursekit.layers.block import Block, FeedForward, gelu, relu_squared
+
+B, T, H, C = 2, 5, 3, 12
+EXACT = {"rtol": 0, "atol": 1e-12}
+ORDERS = pytest.mark.parametrize("norm_first", [True, False])
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    torch.manual_seed(0)
+
+
+def normal(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+def block_of(rule=attend, norm=LayerNorm, **options):
+    """A block in float64 whose gains and biases are not 1 and 0."""
+    attention = MultiHeadAttention(C, H, rule, bias=True)
+    block = Block(attention, FeedForward(C), lambda: norm(C), **options).double()
+    for weight in block.parameters():
+        weight.data = 0.5 * torch.randn_like(weight)
+    return block
+
+
+def test_gelu_equals_pytorch_and_is_close_to_the_normal_distribution():
+    x = torch.linspace(-6, 6, 4001, dtype=torch.float64)
+    assert torch.equal(gelu(x), nn.GELU("tanh")(x))
+    off = (gelu(x) - x * torch.distributions.Normal(0.0, 1.0).cdf(x)).abs().max().item()
+    assert 4.7e-4 < off < 4.8e-4
+
+
+def test_relu_squared_is_the_square_above_zero():
+    x = torch.tensor([-2.0, -0.5, 0.0, 0.5, 3.0])
+    assert relu_squared(x).tolist() == [0, 0, 0, 0.25, 9]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_feed_forward_is_the_formula(bias):
+    network = FeedForward(C, relu_squared, widening=3, bias=bias).double()
+    shapes = {name: tuple(weight.shape) for name, weight in network.named_parameters()}
+    assert shapes["widen.weight"] == (3 * C, C)
+    assert len(shapes) == (4 if bias else 2)
+    x, weights = normal(B, T, C), network.state_dict()
+    inside = x @ weights["widen.weight"].T + weights.get("widen.bias", 0)
+    expected = inside.clamp(min=0) ** 2 @ weights["out.weight"].T + weights.get("out.bias", 0)
+    assert_close(network(x), expected, **EXACT)
+
+
+def test_feed_forward_takes_every_step_by_itself():
+    found = dependence(FeedForward(C).double(), normal(B, T, C))
+    assert torch.equal(found != 0, torch.eye(T, dtype=torch.bool))
+
+
+@ORDERS
+@pytest.mark.parametrize("rule", [attend, attend_past])
+def test_a_block_equals_pytorchs_encoder_layer(norm_first, rule):
+    ours = block_of(rule, norm_first=norm_first)
+    theirs = nn.TransformerEncoderLayer(
+        C, H, 4 * C, dropout=0, activation=gelu, batch_first=True, norm_first=norm_first
+    ).double()
+    mine, attention = ours.state_dict(), ours.attention
+    inner = [attention.q, attention.k, attention.v]
+    theirs.load_state_dict(
+        {
+            f"self_attn.in_proj_{kind}": torch.cat([getattr(part, kind) for part in inner])
+            for kind in ("weight", "bias")
+        }
+        | {
+            f"{name}.{kind}": mine[f"{our_name}.{kind}"]
+            for name, our_name in {
+                "self_attn.out_proj": "attention.out",
+                "linear1": "feed_forward.widen",
+                "linear2": "feed_forward.out",
+                "norm1": "norm_1",
+                "norm2": "norm_2",
+            }.items()
+            for kind in ("weight", "bias")
+        }
+    )
+    x = normal(B, T, C)
+    future = torch.ones(T, T, dtype=torch.bool).triu(1) if rule is attend_past else None
+    assert_close(ours(x), theirs(x, src_mask=future), **EXACT)
+
+
+@ORDERS
+@pytest.mark.parametrize("chunks", [(1, 1, 3), (4, 1)])
+def test_a_block_that_goes_on_from_the_past_gives_the_same(norm_first, chunks):
+    block, x, past, found = block_of(attend_past, norm_first=norm_first), normal(B, T, C), None, []
+    for part in x.split(chunks, 1):
+        y, past = block.advance(part, past)
+        found.append(y)
+    assert_close(torch.cat(found, 1), block(x), **EXACT)
+
+
+def test_without_positions_steps_may_change_places():
+    block, x, order = block_of(attend), normal(B, T, C), torch.tensor([3, 0, 4, 1, 2])
+    assert_close(block(x[:, order]), block(x)[:, order], **EXACT)
+    past = block_of(attend_past)
+    assert not torch.allclose(past(x[:, order]), past(x)[:, order], atol=0.1)
+
+
+def test_a_block_with_norm_first_hands_its_input_on_unchanged():
+    block, x = block_of(attend), normal(B, T, C)
+    for last in (block.attention.out, block.feed_forward.out):
+        last.weight.data.zero_()
+        last.bias.data.zero_()
+    assert torch.equal(block(x), x)
+
+
+@ORDERS
+def test_dropout_acts_in_training_only(norm_first):
+    block, x = block_of(attend, norm_first=norm_first, dropout=0.5), normal(B, T, C)
+    assert not torch.allclose(block(x), block(x), atol=0.1)
+    without = block_of(attend, norm_first=norm_first)
+    without.load_state_dict(block.state_dict())
+    assert torch.equal(block.eval()(x), without(x))
+
+
+def test_dropout_spares_the_stream_itself():
+    block, x = block_of(attend, dropout=0.999), normal(B, T, C)
+    assert (block(x) == x).double().mean().item() > 0.9
+
+
+def test_each_norm_of_a_block_has_weights_of_its_own():
+    block = block_of(norm=RMSNorm)
+    assert block.norm_1.weight.data_ptr() != block.norm_2.weight.data_ptr()
