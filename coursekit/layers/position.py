@@ -74,8 +74,10 @@ def rotate(x: Float[Tensor, "*N T D"], start: int = 0) -> Float[Tensor, "*N T D"
     """
     if start < 0:
         raise ValueError(f"{start=} is no place: give at least as many keys as queries")
-    cos, sin = _turns(start + x.shape[-2], x.shape[-1], x.device, x.dtype)
-    cos, sin = cos[start:], sin[start:]
+    stop = start + x.shape[-2]
+    # A table of 2ⁿ places, or generating one token after the other would compute one each time.
+    cos, sin = _turns(1 << (stop - 1).bit_length(), x.shape[-1], x.device, x.dtype)
+    cos, sin = cos[start:stop], sin[start:stop]
     first, second = x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
 
