@@ -148,10 +148,10 @@ class TestNotebook:
         assert 5 <= words / lines <= 12
 
     def test_what_is_shown_is_at_most_45_lines(self, lesson):
-        shown = []
+        shown, homes = [], {}
         for cell in own_cells(lesson):
             tree = ast.parse(source(cell))
-            homes = {
+            homes |= {
                 alias.asname or alias.name: node.module
                 for node in tree.body
                 if isinstance(node, ast.ImportFrom)

@@ -22,7 +22,7 @@ def publish(lesson: Lesson, result: Result) -> None:
     if result.problem or stood_in:
         raise ValueError(
             f"{lesson.name} is not written to notebooks/: "
-            + (result.problem or f"{', '.join(stood_in)} came from a stand-in; set COURSEKIT_DATA, or install the package that README names")
+            + (result.problem or f"{', '.join(stood_in)} came from a stand-in; set COURSEKIT_DATA")
         )
     executed = nbformat.read(lesson.root / "build/notebooks" / f"{lesson.name}.ipynb", 4)
     if warned := _find_warning(executed):

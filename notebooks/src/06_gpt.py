@@ -122,7 +122,7 @@ claim("shares-of-next", share.sum().double(), 1 - 1e-6, 1 + 1e-6, why="they are 
 # %% tags=["data", "nbval-ignore-output"]
 surprise = -logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]  # (B, T)
 theirs = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-claim("loss-by-hand", (surprise.mean() - theirs).abs(), high=1e-6, why="rounding")
+claim("loss-by-hand", (surprise.mean() - theirs).abs(), high=1e-6, why="rounding only")
 
 # %% [markdown]
 # **Predict** the loss of a model that knows nothing.
@@ -420,7 +420,7 @@ past = torch.ones(T, T).tril()
 share = past / past.sum(-1, keepdim=True)
 score = torch.zeros(T, T).masked_fill(past == 0, -torch.inf)
 assert_close(score.softmax(-1), share)
-claim("average-three-ways", (share @ x[0] - average).abs().max(), high=1e-6, why="rounding")
+claim("average-three-ways", (share @ x[0] - average).abs().max(), high=1e-6, why="rounding only")
 share
 
 # %% [markdown]
@@ -448,7 +448,7 @@ for t in range(T):
 future = torch.ones(T, T, dtype=torch.bool).triu(1)
 score = q @ k.mT / D**0.5  # (B, T, S)
 share = score.masked_fill(future, -torch.inf).softmax(-1)
-claim("attention-by-loop", (share @ v - z).abs().max(), high=1e-6, why="rounding")
+claim("attention-by-loop", (share @ v - z).abs().max(), high=1e-6, why="rounding only")
 claim("attention-row-sums", (share.sum(-1) - 1).abs().max(), high=1e-6, why="shares of a whole")
 claim("attention-of-the-future", share[:, future].max(), 0, 0, why="e^-∞ is exactly 0")
 assert share[0, 0].tolist() == [1, 0, 0, 0, 0, 0]  # the first word has only itself
@@ -700,7 +700,7 @@ for n in range(1, T + 1):
 # %% tags=["nbval-ignore-output"]
 order = torch.tensor([3, 0, 5, 1, 4, 2])
 gap = attend(q[:, order], k[:, order], v[:, order]) - attend(q, k, v)[:, order]
-claim("permuted-attention", gap.abs().max(), high=1e-6, why="rounding")
+claim("permuted-attention", gap.abs().max(), high=1e-6, why="rounding only")
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.** Write `share_past(scores)`: from scores (…, T, T) to causal shares. A score that may not be used can be anything, even infinite. Check: `check_share_past`.
@@ -735,7 +735,7 @@ out = side_by_side @ W_o
 
 # %% tags=["nbval-ignore-output"]
 as_sum = sum(heads[:, h] @ W_o[h * D : (h + 1) * D] for h in range(H))
-claim("heads-as-a-sum", (out - as_sum).abs().max(), high=1e-5, why="rounding")
+claim("heads-as-a-sum", (out - as_sum).abs().max(), high=1e-5, why="rounding only")
 
 # %% [markdown]
 # (`unflatten` cuts an axis in two, `flatten` joins two.) Put side by side and multiplied, or each head multiplied with its rows of the matrix and *added*: the same. Heads don't compete; each writes its own message into the same C channels.
@@ -762,7 +762,7 @@ theirs.out_proj.weight.data = W_o.T
 forbidden = ~allow_past(T, T)  # True = forbidden, in this module
 reference = theirs(x, x, x, attn_mask=forbidden, need_weights=False)[0]
 assert_close(mixer(x), out, rtol=1e-5, atol=1e-5)
-claim("heads-against-pytorch", (mixer(x) - reference).abs().max(), high=1e-5, why="rounding")
+claim("heads-against-pytorch", (mixer(x) - reference).abs().max(), high=1e-5, why="rounding only")
 
 # %% [markdown]
 # Queries need not come from the same text as keys and values. In **cross-attention** they ask a `memory`: a translator's half-written sentence asks the original. Then S may differ from T, and nothing is forbidden.
@@ -773,7 +773,9 @@ reader = MultiHeadAttention(C, H, attend)
 reader.load_state_dict(mixer.state_dict())
 assert reader(x, memory).shape == (1, T, C)
 reference = theirs(x, memory, memory, need_weights=False)[0]
-claim("cross-attention", (reader(x, memory) - reference).abs().max(), high=1e-5, why="rounding")
+claim(
+    "cross-attention", (reader(x, memory) - reference).abs().max(), high=1e-5, why="rounding only"
+)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 3.** Write `split_heads(x, n_head)`: (B, T, C) in, (B, H, T, D) out; head h holds channels h · D to (h + 1) · D - 1. Check: `check_split_heads`.
@@ -808,7 +810,7 @@ centred = x - x.mean(-1, keepdim=True)
 normalised = centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
 assert_close(LayerNorm(C)(x), normalised, rtol=1e-5, atol=1e-6)
 gap = LayerNorm(C)(x) - nn.LayerNorm(C)(x)
-claim("layer-norm-against-pytorch", gap.abs().max(), high=1e-6, why="rounding")
+claim("layer-norm-against-pytorch", gap.abs().max(), high=1e-6, why="rounding only")
 
 # %% [markdown]
 # **Predict**: change the last word. Which outputs change, with the one and with the other?
@@ -973,7 +975,7 @@ theirs.linear2.load_state_dict(block.feed_forward.out.state_dict())
 theirs.norm1.load_state_dict(block.norm_1.state_dict())
 theirs.norm2.load_state_dict(block.norm_2.state_dict())
 gap = block(x) - theirs(x, src_mask=forbidden)
-claim("block-against-pytorch", gap.abs().max(), high=1e-5, why="rounding")
+claim("block-against-pytorch", gap.abs().max(), high=1e-5, why="rounding only")
 
 # %% [markdown]
 # ## 6.6 A stream that does not swell
@@ -1079,7 +1081,7 @@ for block in gpt.blocks:
     stream = stream + block.attention(block.norm_1(stream))
     stream = stream + block.feed_forward(block.norm_2(stream))
 logits = gpt.norm(stream) @ gpt.embedding.weight.T
-claim("gpt-by-hand", (gpt(inputs) - logits).abs().max(), high=1e-5, why="rounding")
+claim("gpt-by-hand", (gpt(inputs) - logits).abs().max(), high=1e-5, why="rounding only")
 
 # %% tags=["shown"]
 from coursekit.models.gpt import GPT, GPTConfig
@@ -1147,8 +1149,8 @@ with torch.no_grad():
     prefix = [(gpt(inputs[:, :n])[:, -1] - logits[:, n - 1]).abs().max() for n in (1, 7, 33)]
     alone = torch.cat([gpt(row[None]) for row in inputs])
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-claim("gpt-prefix", max(prefix), high=1e-5, why="rounding")
-claim("gpt-one-by-one", (alone - logits).abs().max(), high=1e-5, why="rounding")
+claim("gpt-prefix", max(prefix), high=1e-5, why="rounding only")
+claim("gpt-one-by-one", (alone - logits).abs().max(), high=1e-5, why="rounding only")
 
 # %% tags=["data", "nbval-ignore-output"]
 about = {"why": "0.028 ± 3 × 0.031, the spread of seeds 0–4", "data": "shakespeare"}
