@@ -15,20 +15,24 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coursekit import data
 from coursekit.tokens.bpe import BPE, Pair, count_pairs, merge_pair, train_bpe
 from coursekit.tokens.openai import to_tiktoken
 from coursekit.tokens.patterns import GPT4
 
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
 HERE = Path(__file__).parent
 ONE_THREAD = {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 APART = -1  # stands between two chunks of the textbook's sequence
 
 
-def train_rust(texts: Sequence[str], size: int) -> None:
+def train_rust(texts: Sequence[str], size: int) -> "Tokenizer":
     """Train Hugging Face's tokenizers on bytes cut by GPT-4's pattern, as `train_bpe` does."""
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers  # a test extra
 
     split = pre_tokenizers.Split(Regex(GPT4), "isolated")
     as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -40,6 +44,7 @@ def train_rust(texts: Sequence[str], size: int) -> None:
     tokenizer.train_from_iterator(texts, trainer)
     if tokenizer.get_vocab_size() != size:
         raise RuntimeError(f"the trainer made {tokenizer.get_vocab_size()} tokens, not {size}")
+    return tokenizer
 
 
 def recount(chunks: Iterable[str], n_merge: int) -> list[Pair]:

@@ -108,16 +108,7 @@ def test_the_merges_of_a_real_text_are_those_of_recounting():
 
 def rust_trainer(text: str, size: int):
     """Train Hugging Face's tokenizers; return its merges and tokens, spelled as bytes."""
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
-
-    split = pre_tokenizers.Split(Regex(GPT4), "isolated")
-    as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, as_bytes])
-    trainer = trainers.BpeTrainer(
-        vocab_size=size, show_progress=False, initial_alphabet=as_bytes.alphabet()
-    )
-    tokenizer.train_from_iterator([text], trainer)
+    tokenizer = tokens.train_rust([text], size)
     byte_of = {character: b for b, character in byte_characters().items()}
 
     def spell(token):

