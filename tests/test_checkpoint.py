@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from itertools import repeat
 
 import pytest
 import torch
@@ -136,6 +137,23 @@ def test_other_batches_are_noticed(tmp_path):
         train(tmp_path / "run", stop=5)
     with pytest.raises(ValueError, match="was another one: draw the batches from the same"):
         train(tmp_path / "run", resume=True, seed=6)
+
+
+def test_a_run_with_several_inputs_is_resumed(tmp_path):
+    (a, b), y = (torch.randn(6, n) for n in (3, 5)), torch.randn(6, 2)
+
+    def run(name, steps, inputs=(a, b)):
+        torch.manual_seed(0)
+        model, keep = nn.Bilinear(3, 5, 2), Checkpoint(path=tmp_path / name, every=9, resume=True)
+        options = {"steps": steps, "loss": F.mse_loss, "checkpoint": keep}
+        return fit(model, make_sgd(model), repeat((inputs, y)), **options).losses
+
+    half = run("run", 2)
+    assert run("run", 4) == run("whole", 4)
+    assert run("whole", 4)[:2] == half
+    for other in ((b[:, :3], b), (a,)):
+        with pytest.raises(ValueError, match="was another one"):
+            run("run", 6, inputs=other)
 
 
 def test_another_optimiser_is_refused(tmp_path):

@@ -182,7 +182,7 @@ def test_a_process_alone_is_the_first_of_one():
     model, x = nn.Linear(3, 2), torch.arange(10).view(5, 2)
     assert (rank(), n_processes()) == (0, 1)
     assert replicate(model) is model
-    assert own_rows(x, x[:, 0], 1)[0][0] is x
+    assert own_rows((x, x[:, 0]), 1)[0][0] is x
     assert mean_over_processes(torch.tensor(3.0)) == 3
     assert torch.equal(gather(x), x[None])
     with averaging(model, now=False), joined(torch.device("meta")):
@@ -194,7 +194,7 @@ def test_each_row_goes_to_one_process_and_one_part(monkeypatch):
     for n in range(2):
         monkeypatch.setattr(Pair, "get_rank", staticmethod(lambda n=n: n))
         monkeypatch.setattr(module, "distributed", Pair)
-        parts = own_rows(x, -x, 3)
+        parts = own_rows((x, -x), 3)
         assert [len(inputs) for inputs, _ in parts] == [2, 2, 2]
         assert all(torch.equal(inputs, -targets) for inputs, targets in parts)
         taken += [row for inputs, _ in parts for row in inputs.tolist()]
@@ -206,7 +206,7 @@ def test_rows_that_cannot_be_shared_evenly_are_refused(second, rows, parts):
     x = torch.arange(rows)
     message = rf"{rows} rows can't be split evenly among 2 process.*{parts} part.*choose a batch"
     with pytest.raises(ValueError, match=message):
-        own_rows(x, x, parts)
+        own_rows((x, x), parts)
 
 
 def test_slopes_of_parts_are_sent_once(alone_under_torchrun):

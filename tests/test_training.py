@@ -234,6 +234,23 @@ def test_a_batch_in_parts_makes_the_same_step(parts):
     assert_close(model.weight, copy.weight)
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_several_inputs_are_handed_over_one_by_one(parts):
+    torch.manual_seed(0)
+    model, (a, b) = nn.Bilinear(3, 5, 2).double(), (torch.randn(6, n).double() for n in (3, 5))
+    target, before = torch.randn(6, 2).double(), model.weight.detach().clone()
+    (slope,) = torch.autograd.grad(F.mse_loss(model(a, b), target), [model.weight])
+    batches, engine = repeat(((a, b), target)), Engine(parts=parts)
+    fit(model, sgd(model), batches, steps=1, loss=F.mse_loss, engine=engine)
+    assert_close(model.weight, before - 0.1 * slope)
+
+
+def test_inputs_and_targets_of_different_rows_are_refused():
+    model, x = nn.Linear(3, 2), torch.randn(6, 3)
+    with pytest.raises(ValueError, match=r"have \[5, 6\] rows: give all the same"):
+        fit(model, sgd(model), repeat((x, x[:5, :2])), steps=1)
+
+
 @pytest.mark.parametrize("parts", [0, 4, 26])
 def test_parts_of_unequal_size_are_refused(problem, parts):
     model, x, y = problem

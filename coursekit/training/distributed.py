@@ -7,7 +7,7 @@ DistributedDataParallel averages the slopes, so that all of them make the same s
 import io
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from datetime import timedelta
 
@@ -93,24 +93,28 @@ def averaging(replica: nn.Module, now: bool) -> AbstractContextManager:
     return replica.no_sync() if waits else nullcontext()
 
 
-def own_rows(
-    inputs: Shaped[Tensor, "B ..."], targets: Shaped[Tensor, "B ..."], parts: int
-) -> list[tuple[Tensor, Tensor]]:
+def own_rows(tensors: Sequence[Tensor], parts: int) -> list[tuple[Tensor, ...]]:
     """Return this process's rows of a batch, in `parts` of equal size.
+
+    Args:
+        tensors: inputs and targets, all with the rows B as their first axis.
 
     Raises:
         ValueError: if they can't be equal, for then the mean of the parts' means would not be
-            the mean over the batch.
+            the mean over the batch; or if the tensors differ in their rows.
     """
-    n = n_processes()
+    n, rows = n_processes(), {len(one) for one in tensors}
+    if len(rows) != 1:
+        raise ValueError(f"inputs and targets have {sorted(rows)} rows: give all the same number")
     if parts == n == 1:
-        return [(inputs, targets)]
-    if parts < 1 or len(inputs) % (parts * n):
+        return [tuple(tensors)]
+    (size,) = rows
+    if parts < 1 or size % (parts * n):
         raise ValueError(
-            f"a batch of {len(inputs)} rows can't be split evenly among {n} process(es) with "
+            f"a batch of {size} rows can't be split evenly among {n} process(es) with "
             f"{parts} part(s) each: choose a batch size that can"
         )
-    pieces = zip(inputs.chunk(parts * n), targets.chunk(parts * n), strict=True)
+    pieces = zip(*(one.chunk(parts * n) for one in tensors), strict=True)
     return list(pieces)[rank() :: n]
 
 

@@ -1,6 +1,6 @@
 """How one step is computed: in which number type, in how many parts, in how many processes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -19,6 +19,9 @@ from coursekit.training.distributed import (
     rank,
     replicate,
 )
+
+Inputs = Tensor | Sequence[Tensor]
+"""What a model is called with: a tensor, or several that it takes one by one."""
 
 
 class Engine:
@@ -46,12 +49,12 @@ class Engine:
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=is_float16)
         return self
 
-    def backward(self, loss: Callable, inputs: Tensor, targets: Tensor) -> Float[Tensor, ""]:
+    def backward(self, loss: Callable, inputs: Inputs, targets: Tensor) -> Float[Tensor, ""]:
         """Add the slopes of a batch to the parameters', and return its mean loss."""
         total = torch.zeros((), device=self.device)
-        for x, y in _pieces(self, inputs, targets):
+        for *x, y in _pieces(self, inputs, targets):
             with _narrowed(self):
-                part = loss(self.replica(x), y)
+                part = loss(self.replica(*x), y)
             part = part / self.parts if self.parts > 1 else part
             self.scaler.scale(part).backward()
             total = total + part.detach()
@@ -112,8 +115,13 @@ def _narrowed(engine: Engine) -> AbstractContextManager:
     return torch.autocast(engine.device.type, engine.precision)
 
 
-def _pieces(engine: Engine, inputs: Tensor, targets: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def flatten_batch(inputs: Inputs, targets: Tensor) -> tuple[Tensor, ...]:
+    """List the tensors of a batch, the targets last."""
+    return (inputs, targets) if isinstance(inputs, Tensor) else (*inputs, targets)
+
+
+def _pieces(engine: Engine, inputs: Inputs, targets: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Yield this process's rows of a batch, in parts; slopes are averaged after the last."""
-    for i, (x, y) in enumerate(own_rows(inputs, targets, engine.parts)):
+    for i, piece in enumerate(own_rows(flatten_batch(inputs, targets), engine.parts)):
         with averaging(engine.replica, now=i + 1 == engine.parts):
-            yield x.to(engine.device), y.to(engine.device)
+            yield tuple(one.to(engine.device) for one in piece)

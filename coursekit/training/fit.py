@@ -14,7 +14,13 @@ from tqdm.auto import tqdm
 
 from coursekit.training.checkpoint import Checkpoint
 from coursekit.training.distributed import rank
-from coursekit.training.engine import Engine, engine_state, restore_engine
+from coursekit.training.engine import (
+    Engine,
+    Inputs,
+    engine_state,
+    flatten_batch,
+    restore_engine,
+)
 
 
 @dataclass
@@ -53,7 +59,7 @@ class History:
 def fit(
     model: nn.Module,
     optimiser: Optimizer,
-    batches: Iterable[tuple[Tensor, Tensor]],
+    batches: Iterable[tuple[Inputs, Tensor]],
     *,
     steps: int,
     loss: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy,
@@ -68,7 +74,7 @@ def fit(
     """Train the model in place, one batch a step, and return what happened.
 
     Args:
-        batches: pairs of inputs and targets; as many as there are steps, or endless.
+        batches: pairs of inputs (one tensor or several) and targets; enough, or endless.
         loss: maps the model's output and the targets to a scalar, a mean over the rows.
         schedule: maps the number of the step, from 0, to a factor on each group's rate.
         clip: the largest norm of all gradients together; longer ones are shortened.
@@ -100,10 +106,10 @@ def fit(
 class _Supply:
     """Hands out the batches, and remembers the last one."""
 
-    def __init__(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
+    def __init__(self, batches: Iterable[tuple[Inputs, Tensor]]) -> None:
         self.batches, self.last = iter(batches), ()
 
-    def take(self, step: int) -> tuple[Tensor, Tensor]:
+    def take(self, step: int) -> tuple[Inputs, Tensor]:
         """Return the next batch, or say that there is none."""
         try:
             self.last = next(self.batches)
@@ -115,7 +121,7 @@ class _Supply:
 
 
 def _begin(
-    checkpoint: Checkpoint | None, engine: Engine, batches: Iterable[tuple[Tensor, Tensor]]
+    checkpoint: Checkpoint | None, engine: Engine, batches: Iterable[tuple[Inputs, Tensor]]
 ) -> tuple[History, _Supply]:
     """Return what has happened so far and the batches that are left."""
     supply, state = _Supply(batches), checkpoint.read() if checkpoint else None
@@ -126,8 +132,8 @@ def _begin(
     history = History(**past | {"skipped": [round(step) for step in past["skipped"]]})
     for step in range(len(history.losses)):
         supply.take(step)
-    last = (one.cpu() for one in supply.last)
-    if not all(map(torch.equal, last, state["batch"])):
+    last = [one.cpu() for one in flatten_batch(*supply.last)]
+    if len(last) != len(state["batch"]) or not all(map(torch.equal, last, state["batch"])):
         raise ValueError(
             f"the last batch before {checkpoint.path} was another one: draw the batches from the "
             "same data, in the same size, by a generator with the same seed"
@@ -143,7 +149,9 @@ def _keep(
     if checkpoint is None or not _is_due(len(history.losses) - 1, checkpoint.every, steps):
         return
     past = {name: torch.tensor(one, dtype=torch.float64) for name, one in vars(history).items()}
-    batch = [one.clone() for one in supply.last]  # they may share memory; a file can't
+    batch = [
+        one.clone() for one in flatten_batch(*supply.last)
+    ]  # they may share memory; a file can't
     state = {"engine": engine_state(engine), "history": past, "batch": batch}
     if rank() == 0:
         checkpoint.write(state)
