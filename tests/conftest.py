@@ -22,7 +22,9 @@ def bare(monkeypatch, tmp_path):
     cache.mkdir()
     for variable in ("DATA", "DEVICE", "FIGURES", "LEDGER"):
         monkeypatch.delenv(f"COURSEKIT_{variable}", raising=False)
+    monkeypatch.setenv("COURSEKIT_OFFLINE", "1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setattr(store, "cache_folder", lambda: cache)
     monkeypatch.setattr(store, "_used", {})
+    monkeypatch.setattr(store, "_problems", {})
     return cache

@@ -1,8 +1,11 @@
-"""Where a data set comes from: a named folder, the user's cache, or a stand-in from a package.
+"""Where a data set comes from: a named folder, the user's cache, a download, or a stand-in.
 
-A file from the folder or the cache counts only if its SHA-256 is the one written here, so a
-"canonical" data set is the same bytes for every reader. Some data sets have their canonical
-file inside a package (`Packaged`): no stand-in, and a cache only for files that have an address.
+A file counts only if its SHA-256 is the one written here, so a "canonical" data set is the same
+bytes for every reader. Some data sets have their canonical file inside a package (`Packaged`):
+no stand-in, and cache and download only for files that have an address.
+
+COURSEKIT_MIRROR names an address that has the files under the names they have in the cache; it is
+asked in place of the publishers. With COURSEKIT_OFFLINE nothing is downloaded.
 """
 
 import gzip
@@ -12,8 +15,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import platformdirs
+from coursekit.data.download import DownloadError, cache_folder, download
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +29,24 @@ class Dataset:
         sha256: the checksum of its canonical bytes.
         about: one phrase for the line that says what was used.
         stand_in: makes the text of a substitute; raises `MissingDataError` where it can't.
+            None if there is no substitute.
         stand_in_about: one phrase for that substitute.
+        publisher: who has the canonical file, for those who lack it and get no substitute.
+        address: where it is published; "" if it can't be downloaded.
+        size: of the file in bytes.
+        licence: of the data.
     """
 
     name: str
     file: str
     sha256: str
     about: str
-    stand_in: Callable[[], str]
-    stand_in_about: str
+    stand_in: Callable[[], str] | None = None
+    stand_in_about: str = ""
+    publisher: str = ""
+    address: str = ""
+    size: int = 0
+    licence: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +61,12 @@ class Packaged:
         install: the package's name for `pip install`, if it has another one there.
         alone: whether to install it without the packages that it asks for.
         recorded: whether facts that were read off the file once can stand in for it.
+        cut: takes the canonical bytes out of a file that changes with each release of its
+            package; the checksum is then that of those bytes.
         address: where the file itself is published. A copy of it counts as well, under the name
             `address_key` in the folder TIKTOKEN_CACHE_DIR or in the cache.
+        size: of the file in bytes.
+        licence: of the data.
     """
 
     name: str
@@ -60,7 +77,10 @@ class Packaged:
     install: str = ""
     alone: bool = False
     recorded: bool = False
+    cut: Callable[[bytes], bytes] | None = None
     address: str = ""
+    size: int = 0
+    licence: str = ""
 
     @property
     def address_key(self) -> str:
@@ -73,6 +93,7 @@ class MissingDataError(RuntimeError):
 
 
 _used: dict[str, str] = {}
+_problems: dict[str, str] = {}  # why a download failed
 
 
 def provenance() -> dict[str, str]:
@@ -106,7 +127,7 @@ def locate(dataset: Dataset) -> tuple[Path, str] | None:
     path = cache_folder() / dataset.file
     if path.exists() and _is_canonical(path, dataset):
         return path, "cache"
-    return None
+    return _fetch(dataset, path)
 
 
 def kind(dataset: Dataset | Packaged) -> str:
@@ -115,7 +136,9 @@ def kind(dataset: Dataset | Packaged) -> str:
         return "stand-in" if dataset.recorded else "missing"
     if isinstance(dataset, Packaged):
         return "canonical"
-    return "canonical" if locate(dataset) else "stand-in"
+    if locate(dataset):
+        return "canonical"
+    return "stand-in" if dataset.stand_in else "missing"
 
 
 def read_text(dataset: Dataset) -> str:
@@ -128,8 +151,15 @@ def read_text(dataset: Dataset) -> str:
     if found:
         path, place = found
         text, line = path.read_text(encoding="utf-8"), f"{dataset.about} (canonical, {place})"
+    elif dataset.stand_in is None:
+        raise MissingDataError(
+            f"{dataset.name}: no {dataset.file} in COURSEKIT_DATA or in the cache"
+            f"{_problem(dataset)}, and no stand-in: put the one from {dataset.publisher} in a "
+            "folder and set COURSEKIT_DATA to it"
+        )
     else:
-        text, line = dataset.stand_in(), f"{dataset.stand_in_about} (STAND-IN for {dataset.about})"
+        text = dataset.stand_in()
+        line = f"{dataset.stand_in_about} (STAND-IN for {dataset.about}{_problem(dataset)})"
     if dataset.name not in _used:
         print(f"{dataset.name}: {line}")
     _used[dataset.name] = "canonical" if found else "stand-in"
@@ -138,6 +168,7 @@ def read_text(dataset: Dataset) -> str:
 
 def locate_packaged(dataset: Packaged) -> tuple[Path, str] | None:
     """Find the file of a packaged data set: its path and where that is, or None."""
+    kept = cache_folder() / dataset.address_key
     if dataset.address:
         named = os.environ.get("TIKTOKEN_CACHE_DIR")
         folders = [(Path(named).expanduser(), "folder TIKTOKEN_CACHE_DIR")] if named else []
@@ -146,12 +177,12 @@ def locate_packaged(dataset: Packaged) -> tuple[Path, str] | None:
             if path.exists() and _is_canonical(path, dataset):
                 return path, place
     spec = importlib.util.find_spec(dataset.package)  # found, not imported
-    if spec is None:
-        return None
-    homes = spec.submodule_search_locations or [Path(spec.origin or "").parent]
-    paths = [Path(home) / dataset.file for home in homes]
-    place = f"package {dataset.install or dataset.package}"
-    return next(((path, place) for path in paths if path.exists()), None)
+    homes = (spec.submodule_search_locations or [Path(spec.origin or "").parent]) if spec else []
+    for home in homes:
+        path = Path(home) / dataset.file
+        if path.exists():
+            return path, f"package {dataset.install or dataset.package}"
+    return _fetch(dataset, kept)
 
 
 def read_packaged(dataset: Packaged) -> str:
@@ -172,6 +203,8 @@ def read_packaged(dataset: Packaged) -> str:
         )
     path, place = found
     content = path.read_bytes()
+    if dataset.cut:
+        content = dataset.cut(content)
     if hashlib.sha256(content).hexdigest() != dataset.sha256:
         raise ValueError(
             f"{path} is not the canonical {dataset.name} (its SHA-256 does not begin with "
@@ -184,9 +217,23 @@ def read_packaged(dataset: Packaged) -> str:
     return unpacked.decode("utf-8")
 
 
-def cache_folder() -> Path:
-    """Name the folder in which verified files are kept; it need not exist."""
-    return platformdirs.user_cache_path("coursekit")
+def _fetch(dataset: Dataset | Packaged, path: Path) -> tuple[Path, str] | None:
+    """Download a file into the cache; None, and the reason noted, if it can't be had."""
+    mirror = os.environ.get("COURSEKIT_MIRROR")
+    if not dataset.address or os.environ.get("COURSEKIT_OFFLINE"):
+        return None
+    address = f"{mirror.rstrip('/')}/{path.name}" if mirror else dataset.address
+    try:
+        download(address, dataset.sha256, path)
+    except DownloadError as problem:
+        _problems[dataset.name] = str(problem)
+        return None
+    return path, f"downloaded from {urlsplit(address).netloc}"
+
+
+def _problem(dataset: Dataset) -> str:
+    """Say why it was not downloaded, if that was tried."""
+    return f"; {_problems[dataset.name]}" if dataset.name in _problems else ""
 
 
 def _is_canonical(path: Path, dataset: Dataset | Packaged) -> bool:

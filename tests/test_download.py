@@ -1,0 +1,344 @@
+"""Downloads against a local server that misbehaves: the right file or none, and one sentence."""
+
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from coursekit.data import download as module
+from coursekit.data import store
+from coursekit.data.download import DownloadError, cache_folder, download, forget_failures
+from coursekit.data.store import MissingDataError
+
+CONTENT = b"anna\n" * 9_000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Answers in the way named by its `faults`, one after the other; the last one stays."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.faults, self.paths, self.stopped = ["none"], [], threading.Event()
+        self.address = f"http://127.0.0.1:{self.server_port}/names.txt"
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def asked(self):
+        return len(self.paths)
+
+    def close(self):
+        self.stopped.set()
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.paths.append(self.path)
+        faults = self.server.faults
+        fault = faults.pop(0) if len(faults) > 1 else faults[0]
+        content = CONTENT.replace(b"anna", b"otto") if fault == "wrong" else CONTENT
+        if fault == "silent":
+            self.server.stopped.wait(20)
+            return
+        self.send_response(int(fault) if fault.isdigit() else 200)
+        self.send_header("Content-Length", "0" if fault.isdigit() else str(len(content)))
+        self.end_headers()
+        if fault in ("none", "wrong"):
+            self.wfile.write(content)
+        elif fault == "truncated":
+            self.wfile.write(content[:1_000])
+        elif fault == "slow":
+            for start in range(0, len(content), 1_000):
+                try:
+                    self.wfile.write(content[start : start + 1_000])
+                except OSError:
+                    return
+                if self.server.stopped.wait(0.1):
+                    return
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(bare, monkeypatch):
+    monkeypatch.delenv("COURSEKIT_OFFLINE")
+    monkeypatch.setenv("COURSEKIT_CACHE", str(bare))
+    monkeypatch.setenv("COURSEKIT_PLAIN", "1")
+    monkeypatch.setattr(module, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.3)
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def path(server):
+    return cache_folder() / "names.txt"
+
+
+def fails(server, path, match, asked):
+    """The file can't be had, nothing is left behind, and the next one knows without asking."""
+    with pytest.raises(DownloadError, match=match) as caught:
+        download(server.address, SHA256, path)
+    assert "\n" not in str(caught.value)
+    assert not path.exists()
+    assert server.asked == asked
+    with pytest.raises(DownloadError, match=r"tried at most ten minutes ago"):
+        download(server.address, SHA256, path)
+    assert server.asked == asked
+
+
+def test_a_file_is_fetched_checked_and_kept(server, path):
+    download(server.address, SHA256, path)
+    assert path.read_bytes() == CONTENT
+    assert [entry.name for entry in path.parent.iterdir()] == ["names.txt"]
+    download(server.address, SHA256, path)
+    assert server.asked == 1
+
+
+def test_a_truncated_body_is_not_kept(server, path):
+    server.faults = ["truncated"]
+    fails(server, path, r"broke off in the middle of names\.txt", asked=3)
+
+
+def test_a_wrong_file_is_not_kept(server, path):
+    server.faults = ["wrong"]
+    fails(server, path, r"sends another names\.txt than the canonical one", asked=3)
+
+
+def test_a_missing_file_is_asked_for_once(server, path):
+    server.faults = ["404"]
+    fails(server, path, r"127\.0\.0\.1:\d+ answers 404 for names\.txt", asked=1)
+
+
+@pytest.mark.parametrize("fault", ["500", "truncated", "wrong"])
+def test_a_passing_fault_is_overcome(server, path, fault):
+    server.faults = [fault, "none"]
+    download(server.address, SHA256, path)
+    assert path.read_bytes() == CONTENT
+    assert server.asked == 2
+
+
+def test_a_lasting_fault_of_the_server_ends(server, path):
+    server.faults = ["500"]
+    fails(server, path, "answers 500", asked=3)
+
+
+def test_a_silent_server_is_waited_for_once(server, path):
+    server.faults = ["silent"]
+    start = time.monotonic()
+    fails(server, path, "does not answer in time", asked=1)
+    assert time.monotonic() - start < 5
+    with pytest.raises(DownloadError, match="does not answer"):  # nor has it other files
+        download(server.address.replace("names", "other"), SHA256, path.with_name("other.txt"))
+    assert server.asked == 1
+
+
+def test_a_server_that_dribbles_is_left(server, path, monkeypatch):
+    monkeypatch.setattr(module, "WHOLE_SECONDS", 0.3)
+    server.faults = ["slow"]
+    fails(server, path, "does not answer in time", asked=1)
+
+
+def test_no_network_is_one_sentence(server, path):
+    server.close()
+    with pytest.raises(DownloadError, match=r"^127\.0\.0\.1:\d+ can't be reached$"):
+        download(server.address, SHA256, path)
+
+
+def test_a_failure_is_forgotten_after_a_while(server, path, monkeypatch):
+    server.faults = ["404", "none"]
+    with pytest.raises(DownloadError):
+        download(server.address, SHA256, path)
+    now = time.time()
+    monkeypatch.setattr(module.time, "time", lambda: now + module.REMEMBERED_SECONDS + 1)
+    download(server.address, SHA256, path)
+    assert path.read_bytes() == CONTENT
+
+
+def test_failures_can_be_forgotten_at_once(server, path):
+    server.faults = ["404", "none"]
+    with pytest.raises(DownloadError):
+        download(server.address, SHA256, path)
+    forget_failures()
+    download(server.address, SHA256, path)
+    forget_failures()  # also when there are none
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"names.txt": 3}', '{"names.txt": [1, "x"]}'])
+def test_a_damaged_memory_of_failures_does_no_harm(server, path, content):
+    (path.parent / "failures.json").write_text(content)
+    download(server.address, SHA256, path)
+    assert path.read_bytes() == CONTENT
+
+
+def test_a_corrupted_file_is_replaced(server, path):
+    path.write_bytes(CONTENT[:-1])
+    download(server.address, SHA256, path)
+    assert path.read_bytes() == CONTENT
+
+
+def fetch_in_another_process(server, path):
+    code = (
+        "import sys; from pathlib import Path; from coursekit.data.download import download;"
+        "download(sys.argv[1], sys.argv[2], Path(sys.argv[3]))"
+    )
+    command = [sys.executable, "-c", code, server.address, SHA256, str(path)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE)
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
+def test_a_download_that_was_killed_leaves_no_file_that_is_used(server, path):
+    server.faults = ["slow", "none"]
+    process = fetch_in_another_process(server, path)
+    wait_for(lambda: path.parent.exists() and any(f.stat().st_size for f in path.parent.iterdir()))
+    process.kill()
+    process.communicate()
+    assert not path.exists()
+    assert any(path.parent.iterdir())  # it was killed in the middle
+    download(server.address, SHA256, path)
+    assert path.read_bytes() == CONTENT
+
+
+def test_two_processes_may_fetch_at_once(server, path):
+    server.faults = ["slow"]
+    both = [fetch_in_another_process(server, path) for _ in range(2)]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [(b"", 0)] * 2
+    assert server.asked == 2  # neither saw a part of the other's file
+    assert path.read_bytes() == CONTENT
+    assert [entry.name for entry in path.parent.iterdir()] == ["names.txt"]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the root user may write anywhere")
+def test_a_folder_that_cannot_be_written_is_named(server, path):
+    path.parent.chmod(0o500)
+    with pytest.raises(DownloadError, match=r"cache can't be written to \(Permission denied\)"):
+        download(server.address, SHA256, path)
+
+
+def test_a_folder_that_may_not_be_made_is_named(server, path, monkeypatch):
+    def refuse(_):  # what pooch says to users other than root
+        raise PermissionError("could not create data cache folder")
+
+    monkeypatch.setattr("pooch.core.make_local_storage", refuse)
+    with pytest.raises(DownloadError, match=r"^the cache .* can't be written to \(no permission\)"):
+        download(server.address, SHA256, path)
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(server, path):
+    path.parent.rmdir()
+    path.parent.write_text("not a folder")
+    with pytest.raises(DownloadError, match=r"cache can't be written to \((File exists|Not a dir)"):
+        download(server.address, SHA256, path)
+
+
+def test_the_cache_moves_to_where_it_can_be_written(monkeypatch, tmp_path):
+    monkeypatch.delenv("COURSEKIT_CACHE", raising=False)
+    monkeypatch.setattr(module.platformdirs, "user_cache_path", lambda _: tmp_path / "a" / "b")
+    assert cache_folder() == tmp_path / "a" / "b"
+    monkeypatch.setattr(module.os, "access", lambda folder, _: folder != tmp_path)
+    assert cache_folder() == Path(module.tempfile.gettempdir(), "coursekit-cache")
+    monkeypatch.setenv("COURSEKIT_CACHE", "~/data")
+    assert cache_folder() == Path.home() / "data"
+
+
+def dataset(server, **options):
+    """A data set whose canonical file the server has, with a stand-in."""
+    own = {"stand_in": lambda: "stand-in", "stand_in_about": "a phrase", "publisher": "a server"}
+    known = {"name": "tiny", "file": "names.txt", "sha256": SHA256, "about": "9,000 names"}
+    return store.Dataset(**known | own | {"address": server.address} | options)
+
+
+def test_a_data_set_is_downloaded_once_and_said_so(server, capsys, monkeypatch):
+    assert store.kind(dataset(server)) == "canonical"
+    assert store.read_text(dataset(server)) == CONTENT.decode()
+    assert capsys.readouterr().out == "tiny: 9,000 names (canonical, cache)\n"
+    monkeypatch.setattr(store, "_used", {})
+    (cache_folder() / "names.txt").unlink()
+    store.read_text(dataset(server))
+    assert re.fullmatch(
+        r"tiny: 9,000 names \(canonical, downloaded from 127\.0\.0\.1:\d+\)\n",
+        capsys.readouterr().out,
+    )
+    assert server.asked == 2
+
+
+def test_a_stand_in_says_why_there_was_no_download(server, capsys):
+    server.faults = ["404"]
+    assert store.read_text(dataset(server)) == "stand-in"
+    assert store.provenance() == {"tiny": "stand-in"}
+    said = capsys.readouterr().out
+    assert re.search(r"a phrase \(STAND-IN for 9,000 names; 127.*answers 404 for names", said)
+
+
+def test_a_data_set_without_stand_in_says_what_to_do(server):
+    server.faults = ["wrong"]
+    message = r"sends another names\.txt .* put the one from a server in a folder and set COURSEKIT"
+    with pytest.raises(MissingDataError, match=message):
+        store.read_text(dataset(server, stand_in=None))
+
+
+def test_a_corrupted_cache_is_replaced_by_a_download(server):
+    (cache_folder() / "names.txt").write_bytes(CONTENT[1:])
+    assert store.read_text(dataset(server)) == CONTENT.decode()
+    assert server.asked == 1
+
+
+def test_a_named_folder_comes_before_a_download(server, monkeypatch, tmp_path):
+    (tmp_path / "names.txt").write_bytes(CONTENT)
+    monkeypatch.setenv("COURSEKIT_DATA", str(tmp_path))
+    assert store.read_text(dataset(server)) == CONTENT.decode()
+    assert server.asked == 0
+
+
+def test_nothing_is_downloaded_offline(server, monkeypatch):
+    monkeypatch.setenv("COURSEKIT_OFFLINE", "1")
+    assert store.read_text(dataset(server)) == "stand-in"
+    assert server.asked == 0
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_mirror_is_asked_in_place_of_the_publisher(server, monkeypatch, slash):
+    base = server.address.removesuffix("/names.txt")
+    monkeypatch.setenv("COURSEKIT_MIRROR", base + slash)
+    far = dataset(server, address="http://publisher.invalid/else.txt")
+    assert store.read_text(far) == CONTENT.decode()
+    assert server.paths == ["/names.txt"]
+
+
+def test_a_file_that_a_package_lacks_is_downloaded(server, capsys):
+    known = {"name": "tiny", "package": "no_such_package", "file": "a/b.txt", "about": "names"}
+    packaged = store.Packaged(**known, sha256=SHA256, address=server.address)
+    assert store.kind(packaged) == "canonical"
+    assert store.read_packaged(packaged) == CONTENT.decode()
+    assert [entry.name for entry in cache_folder().iterdir()] == [packaged.address_key]
+    assert server.asked == 1
+
+
+def test_a_file_that_neither_package_nor_network_has_names_the_remedy(server):
+    server.faults = ["404"]
+    known = {"name": "tiny", "package": "no_such_package", "file": "a/b.txt", "about": "names"}
+    packaged = store.Packaged(**known, sha256=SHA256, address=server.address)
+    assert store.kind(packaged) == "missing"
+    with pytest.raises(MissingDataError, match="run 'pip install no_such_package', or save http"):
+        store.read_packaged(packaged)
