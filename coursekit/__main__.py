@@ -1,4 +1,4 @@
-"""The command line: `python -m coursekit run`, `… notebooks`, `… lock`, `… train gpt`."""
+"""The command line: `python -m coursekit doctor`, `… data`, `… run`, `… train gpt` and others."""
 
 import argparse
 import os
@@ -15,6 +15,9 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run the notebooks and print the table of results")
     build = commands.add_parser("notebooks", help="build notebooks/*.ipynb from notebooks/src")
+    commands.add_parser("doctor", help="say what works here, and what to do about the rest")
+    listing = commands.add_parser("data", help="list the data sets and where each comes from")
+    listing.add_argument("--fetch", action="store_true", help="download what can be had")
     commands.add_parser("lock", help="write requirements.lock from this environment")
     build.add_argument("--check", action="store_true", help="only look whether they are fresh")
     for command in (run, build):
@@ -24,7 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--device", help="where to compute, such as cuda (cpu)")
     _add_train(commands.add_parser("train", help="train a model; also under torchrun"))
     wanted = parser.parse_args(arguments)
-    work = {"lock": _lock, "train": _train}.get(wanted.command, _course)
+    own = {"lock": _lock, "train": _train, "doctor": _doctor, "data": _data}
+    work = own.get(wanted.command, _course)
     try:
         return work(wanted)
     except (ModuleNotFoundError, OSError, ValueError, FloatingPointError) as problem:
@@ -57,6 +61,30 @@ def _course(wanted: argparse.Namespace) -> int:
             publish.publish(lesson, result)
             print(f"wrote notebooks/{lesson.name}.ipynb")
     return not held
+
+
+def _doctor(wanted: argparse.Namespace) -> int:
+    from coursekit.course.doctor import examine
+
+    findings = []
+    for finding in examine():
+        print(finding, flush=True)  # at once: a later one may take a while
+        findings.append(finding)
+    return int(any(finding.hinders for finding in findings))
+
+
+def _data(wanted: argparse.Namespace) -> int:
+    from coursekit.course.doctor import list_datasets
+    from coursekit.data.store import problems
+
+    head, *rows = list_datasets(fetch=wanted.fetch)
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
+    for name, problem in problems().items():
+        print(f"coursekit: {name} was not downloaded: {problem}", file=sys.stderr)
+    return int(bool(problems()))
 
 
 def _lock(wanted: argparse.Namespace) -> int:

@@ -6,9 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,59 +15,9 @@ from coursekit.data import download as module
 from coursekit.data import store
 from coursekit.data.download import DownloadError, cache_folder, download, forget_failures
 from coursekit.data.store import MissingDataError
+from tests.server import CONTENT, Server
 
-CONTENT = b"anna\n" * 9_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
-
-
-class Server(ThreadingHTTPServer):
-    """Answers in the way named by its `faults`, one after the other; the last one stays."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.faults, self.paths, self.stopped = ["none"], [], threading.Event()
-        self.address = f"http://127.0.0.1:{self.server_port}/names.txt"
-        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
-
-    @property
-    def asked(self):
-        return len(self.paths)
-
-    def close(self):
-        self.stopped.set()
-        self.shutdown()
-        self.server_close()
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.paths.append(self.path)
-        faults = self.server.faults
-        fault = faults.pop(0) if len(faults) > 1 else faults[0]
-        content = CONTENT.replace(b"anna", b"otto") if fault == "wrong" else CONTENT
-        if fault == "silent":
-            self.server.stopped.wait(20)
-            return
-        self.send_response(int(fault) if fault.isdigit() else 200)
-        self.send_header("Content-Length", "0" if fault.isdigit() else str(len(content)))
-        self.end_headers()
-        if fault in ("none", "wrong"):
-            self.wfile.write(content)
-        elif fault == "truncated":
-            self.wfile.write(content[:1_000])
-        elif fault == "slow":
-            for start in range(0, len(content), 1_000):
-                try:
-                    self.wfile.write(content[start : start + 1_000])
-                except OSError:
-                    return
-                if self.server.stopped.wait(0.1):
-                    return
-
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture

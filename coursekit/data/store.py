@@ -12,7 +12,8 @@ import gzip
 import hashlib
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -101,6 +102,11 @@ def provenance() -> dict[str, str]:
     return dict(_used)
 
 
+def problems() -> dict[str, str]:
+    """Tell for each data set that could not be downloaded why."""
+    return dict(_problems)
+
+
 def locate(dataset: Dataset) -> tuple[Path, str] | None:
     """Find the canonical file: its path and where that is, or None if only a stand-in is left.
 
@@ -139,6 +145,28 @@ def kind(dataset: Dataset | Packaged) -> str:
     if locate(dataset):
         return "canonical"
     return "stand-in" if dataset.stand_in else "missing"
+
+
+def place(dataset: Dataset | Packaged) -> str:
+    """Tell where a reader would get it from now; "nowhere" if it is missing."""
+    if isinstance(dataset, Packaged):
+        found, other = locate_packaged(dataset), "facts recorded here" * dataset.recorded
+    else:
+        found, other = locate(dataset), dataset.stand_in_about
+    return found[1] if found else other or "nowhere"
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Download nothing within."""
+    before = os.environ.get("COURSEKIT_OFFLINE")
+    os.environ["COURSEKIT_OFFLINE"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["COURSEKIT_OFFLINE"]
+        if before is not None:
+            os.environ["COURSEKIT_OFFLINE"] = before
 
 
 def read_text(dataset: Dataset) -> str:

