@@ -1,5 +1,8 @@
 """What a model can be held to, whatever it has learnt: which output depends on which input."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -15,3 +18,160 @@ def dependence(model: nn.Module, x: Float[Tensor, "B T C"]) -> Float[Tensor, "S 
     """
     jacobian = torch.autograd.functional.jacobian(model, x)
     return jacobian.abs().amax((0, 2, 3, 5))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What `certify` found.
+
+    Attributes:
+        slopes: `slopes[s, t]` is the largest slope of output s to input t; None where inputs are
+            whole numbers, which have no slopes.
+        moves: `moves[s, t]` is the largest change of output s when the inputs from t on changed;
+            0 where output s may read input t.
+        moved: the share of outputs that changed when only later inputs did.
+        repeat: the largest difference between two calls on the same inputs.
+        ones: how far the output of a rule is from 1 when all values are 1; None for a model.
+        future: True at [s, t] where output s must not read input t.
+        tolerance: what counts as equal: a sum in another order differs a little.
+    """
+
+    slopes: Tensor | None
+    moves: Tensor
+    moved: float
+    repeat: float
+    ones: float | None
+    future: Tensor
+    tolerance: float
+
+    @property
+    def slope(self) -> float | None:
+        """The largest slope of an output to an input that it must not read."""
+        return None if self.slopes is None else (self.slopes * self.future).max().item()
+
+    @property
+    def change(self) -> float:
+        """The largest change of an output when only later inputs changed."""
+        return self.moves.max().item()
+
+    @property
+    def causal(self) -> bool:
+        """Whether no output depends on a later input, by slopes and by trial."""
+        return not self.slope and self.change <= self.tolerance
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is causal, repeats itself and, if a rule, averages the values."""
+        return self.causal and self.repeat == 0 and (self.ones or 0.0) <= self.tolerance
+
+    def __str__(self) -> str:
+        slope = "no slopes" if self.slope is None else f"slope {self.slope:.2g}"
+        ones = "" if self.ones is None else f"; values of 1 come back off by {self.ones:.2g}"
+        return (
+            f"{'causal' if self.causal else 'NOT causal'}: {slope} to later inputs, "
+            f"{self.moved:.1%} of outputs move with them, by up to {self.change:.2g}; "
+            f"two calls differ by {self.repeat:.2g}{ones}"
+        )
+
+
+def certify(
+    model: Callable[..., Tensor],
+    *inputs: Tensor,
+    own: bool = True,
+    seed: int = 0,
+    tolerance: float = 1e-9,
+) -> Certificate:
+    """Find out whether an output of a model, or of a rule, depends on a later input.
+
+    A model maps one tensor (B, T, …) to (B, T, …). A rule maps three, q, k and v (…, T, D), and
+    what is allowed. Two ways, for each is blind to something: slopes (a choice, such as a rank,
+    has none) and larger draws in place of all inputs from a step on, for each step in turn (one
+    trial may miss what is rare). Then two equal calls, and values that are all 1.
+
+    The model is taken as it stands: call `eval()` first. Use float64.
+
+    Args:
+        model: what is tested.
+        inputs: x for a model; q, k and v for a rule.
+        own: whether a step may read itself.
+        seed: of the draws.
+        tolerance: on changes and on values of 1; slopes must be 0.
+
+    Raises:
+        ValueError: if there are neither one nor three inputs, or not as many steps come out.
+    """
+    if len(inputs) not in (1, 3):
+        raise ValueError(f"{len(inputs)} inputs: give one x for a model, or q, k, v for a rule")
+    is_rule = len(inputs) == 3
+    axis = -2 if is_rule else 1
+    run = (lambda *x: model(*x, None)) if is_rule else model
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        y, again = run(*inputs).detach(), run(*inputs).detach()
+        ones = (run(*inputs[:2], torch.ones_like(inputs[2])) - 1).abs().max() if is_rule else None
+    if any(y.shape[axis] != x.shape[axis] for x in inputs):
+        raise ValueError(
+            f"outputs {tuple(y.shape)} for inputs {[tuple(x.shape) for x in inputs]}: every "
+            "input needs as many steps as come out"
+        )
+    moves, moved = _replace_later(run, inputs, y, axis, own, tolerance, generator)
+    return Certificate(
+        slopes=_slopes(run, inputs, axis, generator),
+        moves=moves,
+        moved=moved,
+        repeat=(again - y).abs().max().item(),
+        ones=None if ones is None else ones.item(),
+        future=torch.ones_like(moves, dtype=torch.bool).triu(1 if own else 0),
+        tolerance=tolerance,
+    )
+
+
+def _slopes(
+    run: Callable[..., Tensor], inputs: tuple[Tensor, ...], axis: int, generator: torch.Generator
+) -> Tensor | None:
+    """Return the largest slope of each output step to each input step.
+
+    A random mixture of an output's channels stands for all of them.
+    """
+    if not all(x.is_floating_point() for x in inputs):
+        return None
+    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+    y = run(*leaves)
+    mixed = y * torch.randn(y.shape, generator=generator, dtype=y.dtype).to(y.device)
+    rows = []
+    for step in range(y.shape[axis]):
+        output = mixed.select(axis, step).sum()
+        found = torch.autograd.grad(
+            output, leaves, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        by_step = [g.abs().movedim(axis, 0).flatten(1).amax(1) for g in found]
+        rows.append(torch.stack(by_step).amax(0))
+    return torch.stack(rows)
+
+
+@torch.no_grad()
+def _replace_later(
+    run: Callable[..., Tensor],
+    inputs: tuple[Tensor, ...],
+    y: Tensor,
+    axis: int,
+    own: bool,
+    tolerance: float,
+    generator: torch.Generator,
+) -> tuple[Tensor, float]:
+    """Return how far outputs move when inputs from a step on do, and the share that moves."""
+    steps = y.shape[axis]
+    moves, shares = torch.zeros(steps, steps, dtype=torch.float64), []
+    for start in range(1 if own else 0, steps):
+        changed = [x.clone() for x in inputs]
+        for x in changed:
+            later = x.movedim(axis, 0)[start:]  # a view: filling it fills x
+            if x.is_floating_point():
+                later.copy_(3 * torch.randn(later.shape, generator=generator, dtype=x.dtype))
+            else:
+                later.random_(0, int(x.max()) + 1)
+        before = (run(*changed) - y).abs().movedim(axis, 0)[: start + (not own)]
+        rows = before.flatten(1) if axis == 1 else before
+        moves[: len(before), start] = before.flatten(1).amax(1)
+        shares.append((rows.amax(-1) > tolerance).double().flatten())
+    return moves, torch.cat(shares).mean().item() if shares else 0.0

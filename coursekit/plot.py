@@ -166,6 +166,39 @@ def ratio_curves(
     return ax
 
 
+def draw_dependence(
+    matrix: ArrayLike, *, label: str = "largest slope", ax: Axes | None = None
+) -> Axes:
+    """Draw which output depends on which input: row = output step, column = input step.
+
+    An exact 0 stays white. Right of the dotted line inputs are later than the output: whatever
+    is there is a look into the future, and crossed out in red.
+
+    Args:
+        matrix: S rows of T values that are 0 where there is no dependence.
+        label: what a value is, with its unit.
+
+    Raises:
+        ValueError: if the matrix is not square, for then a step has no present.
+    """
+    values = np.abs(np.asarray(matrix, dtype=float))
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise ValueError(f"a matrix of shape {values.shape}: give as many outputs as inputs")
+    if ax is None:
+        ax = plt.subplots(figsize=(5.2, 4.2))[1]
+    drawn = ax.imshow(np.ma.masked_equal(values, 0), cmap=f"{SEQUENTIAL}_r", vmin=0)
+    ax.figure.colorbar(drawn, ax=ax, label=label, shrink=0.8)
+    ends = np.array([-0.5, len(values) - 0.5])
+    ax.plot(ends + 0.5, ends - 0.5, color="black", linestyle=":", linewidth=1.2)
+    output, later = np.nonzero(np.triu(values, 1))
+    if len(output):
+        size = max(150 / len(values), 1) ** 2
+        ax.scatter(later, output, size, color="tab:red", marker="x", linewidths=0.8)
+    ax.set(xlim=ends, ylim=ends[::-1], xlabel="input step", ylabel="output step")
+    ax.grid(visible=False)
+    return ax
+
+
 def color_tokens(
     cuts: Mapping[str, Sequence[bytes]], *, columns: int = 72, ax: Axes | None = None
 ) -> Axes:

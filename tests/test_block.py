@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from coursekit.certify import dependence
 from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
 from coursekit.layers.basic import LayerNorm, RMSNorm
-from coursekit.layers.block import Block, FeedForward, gelu, relu_squared
+from coursekit.layers.block import Block, DecoderBlock, FeedForward, gelu, relu_squared
 
 B, T, H, C = 2, 5, 3, 12
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -135,3 +135,47 @@ def test_dropout_spares_the_stream_itself():
 def test_each_norm_of_a_block_has_weights_of_its_own():
     block = block_of(norm=RMSNorm)
     assert block.norm_1.weight.data_ptr() != block.norm_2.weight.data_ptr()
+
+
+def decoder_block_of(rule=attend_past, **options):
+    """A decoder block in float64 whose gains and biases are not 1 and 0."""
+    attentions = (MultiHeadAttention(C, H, one, bias=True) for one in (rule, attend))
+    block = DecoderBlock(*attentions, FeedForward(C), lambda: LayerNorm(C), **options).double()
+    for weight in block.parameters():
+        weight.data = 0.5 * torch.randn_like(weight)
+    return block
+
+
+def test_a_decoder_block_equals_pytorchs_decoder_layer():
+    ours = decoder_block_of()
+    theirs = nn.TransformerDecoderLayer(
+        C, H, 4 * C, dropout=0.0, activation=gelu, batch_first=True, norm_first=True
+    ).double()
+    for their, our in (("self_attn", "self_attention"), ("multihead_attn", "cross_attention")):
+        their, our = getattr(theirs, their), getattr(ours, our)
+        their.in_proj_weight.data = torch.cat([our.q.weight, our.k.weight, our.v.weight])
+        their.in_proj_bias.data = torch.cat([our.q.bias, our.k.bias, our.v.bias])
+        their.out_proj.load_state_dict(our.out.state_dict())
+    theirs.linear1.load_state_dict(ours.feed_forward.widen.state_dict())
+    theirs.linear2.load_state_dict(ours.feed_forward.out.state_dict())
+    for i in (1, 2, 3):
+        getattr(theirs, f"norm{i}").load_state_dict(getattr(ours, f"norm_{i}").state_dict())
+    x, memory = normal(B, T, C), normal(B, 7, C)
+    hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
+    assert_close(ours(x, memory), theirs(x, memory, tgt_mask=hidden), **EXACT)
+
+
+def test_a_decoder_block_that_adds_nothing_is_the_identity():
+    block, x = decoder_block_of(dropout=0.5), normal(B, T, C)
+    for part in (block.self_attention, block.cross_attention, block.feed_forward):
+        for weight in part.out.parameters():
+            weight.data.zero_()
+    assert torch.equal(block(x, normal(B, 7, C)), x)
+
+
+def test_a_decoder_block_reads_its_past_and_the_whole_memory():
+    block, x, memory = decoder_block_of(), normal(B, T, C), normal(B, 7, C)
+    to_x, to_memory = torch.autograd.functional.jacobian(block, (x, memory))
+    past = torch.ones(T, T, dtype=torch.bool).tril()
+    assert torch.equal(to_x.abs().amax((0, 2, 3, 5)) > 0, past)
+    assert (to_memory.abs().amax((0, 2, 3, 5)) > 0).all()

@@ -7,8 +7,15 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit.certify import dependence
+from coursekit.layers.attention import MultiHeadAttention, attend_past
 from coursekit.layers.basic import BatchNorm1d
-from coursekit.layers.convolution import CausalConv1d, GatedBlock, convolve, receptive_field
+from coursekit.layers.convolution import (
+    CausalConv1d,
+    ConvolvedAttention,
+    GatedBlock,
+    convolve,
+    receptive_field,
+)
 
 B, T, C, D = 2, 11, 3, 5
 STACKS = [
@@ -140,3 +147,82 @@ def test_in_training_mode_batch_norm_lets_the_future_in_and_in_evaluation_mode_n
     assert (dependence(stack, draw(B, 6, C))[future] > 0).all()
     stack.eval()
     assert (dependence(stack, draw(B, 6, C))[future] == 0).all()
+
+
+HEADS, WIDTH = 3, 12
+
+
+def convolved(kernel, bias=True):
+    torch.manual_seed(0)
+    return ConvolvedAttention(WIDTH, HEADS, kernel=kernel, bias=bias).double()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_convolved_attention_with_kernel_1_is_plain_attention(bias):
+    layer, x = convolved(1, bias), draw(B, T, WIDTH)
+    plain = MultiHeadAttention(WIDTH, HEADS, attend_past, bias=bias).double()
+    weights = layer.state_dict()
+    plain.load_state_dict({name: w.squeeze(-1) for name, w in weights.items()})
+    assert_close(layer(x), plain(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [2, 3, 5])
+def test_its_queries_and_keys_are_pytorch_convolutions_padded_on_the_left(kernel):
+    layer, x = convolved(kernel), draw(B, T, WIDTH)
+    for part in (layer.q, layer.k):
+        part.bias.data = draw(WIDTH, seed=1)
+    heads = [
+        part.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+        for part in (
+            torch_causal(x, layer.q.weight, layer.q.bias, 1),
+            torch_causal(x, layer.k.weight, layer.k.bias, 1),
+            layer.v(x),
+        )
+    ]
+    mixed = F.scaled_dot_product_attention(*heads, is_causal=True)
+    assert_close(layer(x), layer.out(mixed.transpose(1, 2).flatten(-2)), rtol=0, atol=1e-12)
+
+
+def test_lag_i_has_the_last_tap_but_i():
+    layer, x = convolved(3, bias=False), draw(B, T, WIDTH)
+    lag = {i: layer.q.weight[..., 3 - 1 - i].T for i in range(3)}
+    written_out = x[:, 2:] @ lag[0] + x[:, 1:-1] @ lag[1] + x[:, :-2] @ lag[2]
+    assert_close(layer.q(x)[:, 2:], written_out, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [1, 2, 4])
+def test_convolved_attention_reads_all_of_the_past_and_nothing_of_the_future(kernel):
+    found = dependence(convolved(kernel), draw(B, T, WIDTH))
+    assert (found.triu(1) == 0).all()
+    assert (found.tril() > 0).sum() == T * (T + 1) / 2
+
+
+@pytest.mark.parametrize("kernel", [1, 2, 4])
+@pytest.mark.parametrize("pieces", [(11,), (1,) * 11, (2, 0, 3, 6)])
+def test_convolved_attention_in_pieces_gives_what_the_whole_gives(kernel, pieces):
+    layer, x = convolved(kernel), draw(B, T, WIDTH)
+    past, outputs = None, []
+    for piece in x.split(pieces, 1):
+        y, past = layer.advance(piece, past)
+        outputs.append(y)
+    assert_close(torch.cat(outputs, 1), layer(x), rtol=0, atol=1e-12)
+    assert past[0].shape == past[1].shape == (B, HEADS, T, WIDTH // HEADS)
+    assert past[2].equal(x[:, T - kernel + 1 :])
+
+
+def test_values_of_convolved_attention_are_point_wise():
+    # Where every step may read itself only, shares are 1, and nothing but its own value counts.
+    layer, x, own = convolved(3), draw(B, T, WIDTH), torch.eye(T, dtype=torch.bool)
+    moved = x.clone()
+    moved[:, 4] += 1
+    differs = (layer(x, allowed=own) - layer(moved, allowed=own)).abs().amax((0, 2)) > 1e-9
+    assert differs.nonzero().flatten().tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "remedy"),
+    [((12, 5, attend_past, 3), "not a multiple"), ((12, 3, attend_past, 0), "at least 1")],
+)
+def test_convolved_attention_refuses_sizes_that_do_not_fit(sizes, remedy):
+    with pytest.raises(ValueError, match=remedy):
+        ConvolvedAttention(*sizes)

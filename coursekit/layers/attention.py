@@ -10,8 +10,9 @@ from torch.nn import functional as F
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 """Maps queries, keys, values and what is allowed to one mixed value for each query."""
 
-KeysAndValues = tuple[Tensor, Tensor]
-"""What a layer remembers of the steps it has read: two tensors of shape (B, H, S, D)."""
+KeysAndValues = tuple[Tensor, ...]
+"""What a layer remembers of the steps it has read: keys and values of shape (B, H, S, D), and
+behind them whatever else it needs."""
 
 
 def attention_shares(

@@ -1,4 +1,4 @@
-"""The block of a transformer: attention, then a small network for each step by itself."""
+"""The blocks of a transformer: attention, then a small network for each step by itself."""
 
 from collections.abc import Callable
 from functools import partial
@@ -94,3 +94,39 @@ class Block(nn.Module):
         found, past = self.attention.advance(x, past)
         x = self.norm_1(x + self.drop(found))
         return self.norm_2(x + self.drop(self.feed_forward(x))), past
+
+
+class DecoderBlock(nn.Module):
+    """Add what attention finds in other steps, then in a memory, then what each step makes of it.
+
+    x + self_attention(norm(x)), x + cross_attention(norm(x), memory), x + feed_forward(norm(x)):
+    Vaswani et al. 2017, section 3.1, with the norms of `Block`. The memory comes as it is: norm
+    it once, at the end of the encoder.
+
+    Args:
+        self_attention, cross_attention, feed_forward: what is added.
+        norm: makes a normalisation for C channels.
+        dropout: share of the numbers that are set to 0 in what is added, while training.
+    """
+
+    def __init__(
+        self,
+        self_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention,
+        feed_forward: nn.Module,
+        norm: Callable[[], nn.Module],
+        *,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.self_attention, self.cross_attention = self_attention, cross_attention
+        self.feed_forward, self.drop = feed_forward, nn.Dropout(dropout)
+        self.norm_1, self.norm_2, self.norm_3 = norm(), norm(), norm()
+
+    def forward(
+        self, x: Float[Tensor, "B T C"], memory: Float[Tensor, "B S C"]
+    ) -> Float[Tensor, "B T C"]:
+        """Return the stream after this block."""
+        x = x + self.drop(self.self_attention(self.norm_1(x)))
+        x = x + self.drop(self.cross_attention(self.norm_2(x), memory))
+        return x + self.drop(self.feed_forward(self.norm_3(x)))

@@ -1,11 +1,13 @@
-"""Causal convolutions over time, channels last: each output reads its own step and earlier ones."""
+"""Convolutions over time, channels last: causal ones, and one that halves the steps."""
 
 from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from coursekit.layers.attention import KeysAndValues, MultiHeadAttention, Rule, attend_past
 from coursekit.layers.basic import Linear
 
 
@@ -95,6 +97,72 @@ class GatedBlock(nn.Module):
         signal, gate = y.chunk(2, -1)
         z = signal.tanh() * gate.sigmoid()
         return x + self.residual(z), self.skip(z), past
+
+
+class Distil(nn.Module):
+    """Halve the steps: mix three neighbours, bend, keep the largest of every three.
+
+    max_pool(ELU(conv(x))), a convolution of 3 steps that sees one on either side, then windows of
+    3 steps, 2 apart (Zhou et al. 2021, eq. 5): ⌈T/2⌉ steps for every T. Neither part is causal.
+
+    Beyond the ends the convolution sees zeros, and the pooling -∞, which is never the largest.
+    The paper's code adds a batch norm and joins the two ends in a circle. Its equation has
+    neither, and neither is here: no example depends on the others, no step on one far away.
+
+    Args:
+        d_model: channels C of the input and of the output.
+    """
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(d_model, d_model, 3, padding=1)
+
+    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B S C"]:
+        """Return S = ⌈T/2⌉ steps; step s is made of the steps 2s - 2 … 2s + 2 of `x`."""
+        mixed = F.elu(self.conv(x.mT))
+        return F.max_pool1d(mixed, 3, stride=2, padding=1).mT
+
+
+class ConvolvedAttention(MultiHeadAttention):
+    """Compare stretches instead of single steps: queries and keys are causal convolutions.
+
+    q_t = Σ_i y_{t-i} F[i], i = 0 … K-1, and so the keys; values stay point-wise (Li et al. 2019,
+    section 4.1). The lag i has the tap K-1-i of the weight, for `convolve` counts from the past.
+    With kernel 1 it is `MultiHeadAttention`.
+
+    Args:
+        d_model, n_head, rule, bias: as there.
+        kernel: steps K that a query or key has seen: its own and K - 1 earlier ones.
+
+    Raises:
+        ValueError: if `d_model` does not split evenly into heads, or `kernel` is below 1.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_head: int,
+        rule: Rule = attend_past,
+        kernel: int = 3,
+        *,
+        bias: bool = False,
+    ) -> None:
+        super().__init__(d_model, n_head, rule, bias=bias)
+        self.q, self.k = (CausalConv1d(d_model, d_model, kernel, bias=bias) for _ in range(2))
+
+    def advance(
+        self, x: Float[Tensor, "B T C"], past: KeysAndValues | None = None
+    ) -> tuple[Float[Tensor, "B T C"], KeysAndValues]:
+        """Return the output for the steps `x` that follow `past`, and the new past.
+
+        Behind keys and values the past holds the last K - 1 steps themselves.
+        """
+        keys, values, steps = past or (None, None, None)
+        (q, recent), (k, _) = (part.advance(x, steps) for part in (self.q, self.k))
+        q, k, v = map(self._split, (q, k, self.v(x)))
+        if past is not None:
+            k, v = torch.cat([keys, k], -2), torch.cat([values, v], -2)
+        return self._blend(self.rule(q, k, v, None)), (k, v, recent)
 
 
 def receptive_field(kernels: Sequence[int], dilations: Sequence[int]) -> int:

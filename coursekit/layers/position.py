@@ -1,9 +1,10 @@
 """Where a step stands: added to its vector, or turned into its queries and keys."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from coursekit.layers.attention import Rule
@@ -61,6 +62,38 @@ class SinusoidalPositions(nn.Module):
     def forward(self, x: Float[Tensor, "B T C"], start: int = 0) -> Float[Tensor, "B T C"]:
         """Add the codes of the places from `start` on."""
         return x + _places(self.codes, start, x.shape[1])
+
+
+class CalendarEmbedding(nn.Module):
+    """Give each step a vector for its hour, weekday and month, all trained.
+
+    W₂ ReLU(W₁ [e_hour; e_weekday; e_month] + b₁) + b₂: one table each, side by side, then a small
+    network, so that an hour of a Sunday need not be an hour plus a Sunday.
+
+    Args:
+        d_time: channels of a table.
+        d_model: channels C of the result.
+        sizes: rows of each table; all count from 0, January too.
+    """
+
+    def __init__(self, d_time: int, d_model: int, sizes: Sequence[int] = (24, 7, 12)) -> None:
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(size, d_time) for size in sizes)
+        self.widen = nn.Linear(d_time * len(sizes), d_model)
+        self.out = nn.Linear(d_model, d_model)
+
+    def forward(self, marks: Int[Tensor, "B T M"]) -> Float[Tensor, "B T C"]:
+        """Return the vector of each step.
+
+        Raises:
+            ValueError: if a mark has no row in its table, such as month 12.
+        """
+        sizes = [len(table.weight) for table in self.tables]
+        if (marks < 0).any() or (marks >= torch.tensor(sizes, device=marks.device)).any():
+            highest = marks.flatten(0, 1).amax(0).tolist()
+            raise ValueError(f"marks up to {highest} for tables of {sizes} rows: count from 0")
+        looked_up = [table(mark) for table, mark in zip(self.tables, marks.unbind(-1), strict=True)]
+        return self.out(self.widen(torch.cat(looked_up, -1)).relu())
 
 
 def rotate(x: Float[Tensor, "*N T D"], start: int = 0) -> Float[Tensor, "*N T D"]:

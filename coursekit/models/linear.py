@@ -1,8 +1,115 @@
-"""Linear baselines of a series: autoregression, and the weighted variance of the past."""
+"""Baselines of a series: its last value, its season, and what least squares makes of its past.
+
+A forecaster is a function of the past, of what is known in advance, and of the calendar:
+`forecast = forecaster(past, known, marks)`. Channel 0 of the past is the target. A baseline is one
+like any model, so that all are scored by the same code.
+"""
+
+from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+Forecaster = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def last_value(
+    past: Float[Tensor, "B T C"], known: Float[Tensor, "B P C"], marks: Int[Tensor, "B T+P 3"]
+) -> Float[Tensor, "B P"]:
+    """Forecast that the target stays where it is."""
+    return past[:, -1:, 0].expand(-1, known.shape[1])
+
+
+def seasonal_naive(period: int) -> Forecaster:
+    """Return the forecaster that repeats the target's last `period` steps, again and again.
+
+    Raises:
+        ValueError: if `period` is below 1, or later if the past is shorter.
+    """
+    if period < 1:
+        raise ValueError(f"{period=} must be at least 1: 24 for hours with a daily season")
+
+    def repeat_season(
+        past: Float[Tensor, "B T C"], known: Float[Tensor, "B P C"], marks: Int[Tensor, "B T+P 3"]
+    ) -> Float[Tensor, "B P"]:
+        _refuse_short(past, period)
+        ahead = torch.arange(known.shape[1], device=past.device)
+        return past[:, ahead % period - period, 0]
+
+    return repeat_season
+
+
+class LinearForecast(nn.Module):
+    """Forecast every step ahead as its own weighted sum of the target's last T values.
+
+    y = b + xᵀ W; if `relative`, x and y are counted from the last value of the past (NLinear:
+    Zeng et al. 2023, section 4), so that a level never seen before costs nothing.
+
+    Args:
+        weight: one column for each step ahead.
+        bias: one number for each step ahead.
+    """
+
+    def __init__(
+        self, weight: Float[Tensor, "T P"], bias: Float[Tensor, "P"], *, relative: bool
+    ) -> None:
+        super().__init__()
+        self.relative = relative
+        self.weight, self.bias = (nn.Parameter(x, requires_grad=False) for x in (weight, bias))
+
+    def forward(
+        self,
+        past: Float[Tensor, "B T C"],
+        known: Float[Tensor, "B P C"],
+        marks: Int[Tensor, "B T+P 3"],
+    ) -> Float[Tensor, "B P"]:
+        """Forecast the P steps that it was fitted for; an older past is not read."""
+        context, horizon = self.weight.shape
+        _refuse_short(past, context)
+        if known.shape[1] != horizon:
+            raise ValueError(f"fitted for {horizon} steps ahead, not {known.shape[1]}: fit anew")
+        recent = past[:, -context:, 0].to(self.weight.dtype)
+        level = recent[:, -1:] if self.relative else torch.zeros_like(recent[:, -1:])
+        return (level + (recent - level) @ self.weight + self.bias).to(past.dtype)
+
+
+def fit_linear(
+    past: Float[Tensor, "N T"],
+    target: Float[Tensor, "N P"],
+    penalty: float,
+    *,
+    relative: bool = True,
+) -> LinearForecast:
+    """Fit a `LinearForecast` to N windows: the least squares with a price on large weights.
+
+    W = (XᵀX + λ I)⁻¹ XᵀY of the centred X and Y, which is where ‖Y - X W‖² + λ ‖W‖² is least
+    (ridge regression: Hoerl and Kennard 1970, eq. 2.1); the bias is free. In double precision,
+    whatever the windows are in.
+
+    Args:
+        past: the last T values of the target, the latest at the end.
+        penalty: λ. It grows with the number of windows and with the square of the unit.
+
+    Raises:
+        ValueError: if `penalty` is not above 0.
+    """
+    if not penalty > 0:
+        raise ValueError(f"{penalty=} must be above 0: without one, weights may be undetermined")
+    x, y = past.double(), target.double()
+    if relative:
+        x, y = x - past[:, -1:], y - past[:, -1:]
+    x_mean, y_mean = x.mean(0), y.mean(0)
+    x = x - x_mean
+    gram = x.mT @ x
+    gram.diagonal().add_(penalty)
+    weight = torch.cholesky_solve(x.mT @ (y - y_mean), torch.linalg.cholesky(gram))
+    return LinearForecast(weight, y_mean - x_mean @ weight, relative=relative)
+
+
+def _refuse_short(past: Float[Tensor, "B T C"], needed: int) -> None:
+    if past.shape[1] < needed:
+        raise ValueError(f"a past of {past.shape[1]} steps is too short: cut windows of {needed}")
 
 
 def fit_ar(series: Float[Tensor, "T"], order: int) -> Float[Tensor, "P"]:
@@ -28,6 +135,28 @@ def forecast_ar(series: Float[Tensor, "T"], coefficients: Float[Tensor, "P"]) ->
     if not order:
         return coefficients.expand(len(series) + 1)
     return coefficients[0] + series.unfold(0, order, 1).flip(-1) @ coefficients[1:]
+
+
+def iterate_ar(coefficients: Float[Tensor, "K"]) -> Forecaster:
+    """Return the forecaster that takes each forecast of an autoregression as the next value.
+
+    Args:
+        coefficients: c, a_1, …, as `fit_ar` returns them.
+    """
+    order = len(coefficients) - 1
+
+    def forecast(
+        past: Float[Tensor, "B T C"], known: Float[Tensor, "B P C"], marks: Int[Tensor, "B T+P 3"]
+    ) -> Float[Tensor, "B P"]:
+        _refuse_short(past, order)
+        series = list(past[:, past.shape[1] - order :, 0].to(coefficients.dtype).unbind(1))
+        for _ in range(known.shape[1]):
+            lags = zip(coefficients[1:], reversed(series[len(series) - order :]), strict=True)
+            steady = coefficients[0].expand(len(past))
+            series.append(sum((a * x for a, x in lags), start=steady))
+        return torch.stack(series[order:], 1).to(past.dtype)
+
+    return forecast
 
 
 def ewma_variance(

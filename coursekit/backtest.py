@@ -1,0 +1,138 @@
+"""How good a forecaster is: every window of a series, each once, in the unit that you want."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from coursekit.data.horizon import ForecastWindows, Scaler
+from coursekit.score import evaluating
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ForecastScore:
+    """Errors of one forecaster on all windows.
+
+    Attributes:
+        look_back: steps of the past that a window offers.
+        parameters: fitted or trained numbers of the forecaster; 0 if it is a mere rule.
+        target_mean: mean of all targets. Two scores of the same windows agree in it.
+        squared: mean squared error of each window, over its steps.
+        mse_by_step: mean squared error of each step ahead, over the windows.
+        mae_by_step: mean absolute error of each step ahead.
+    """
+
+    look_back: int
+    parameters: int
+    target_mean: float
+    squared: Float[Tensor, "N"]
+    mse_by_step: Float[Tensor, "P"]
+    mae_by_step: Float[Tensor, "P"]
+
+    @property
+    def windows(self) -> int:
+        """Windows scored."""
+        return len(self.squared)
+
+    @property
+    def horizon(self) -> int:
+        """Steps ahead."""
+        return len(self.mse_by_step)
+
+    @property
+    def mse(self) -> float:
+        """Mean squared error, over all windows and steps."""
+        return self.mse_by_step.mean().item()
+
+    @property
+    def mae(self) -> float:
+        """Mean absolute error, over all windows and steps."""
+        return self.mae_by_step.mean().item()
+
+    def in_units(self, scaler: Scaler) -> "ForecastScore":
+        """Return the same errors in the unit of the series, and its square."""
+        mean, size = scaler.mean[0], scaler.std[0]  # of the target
+        return replace(
+            self,
+            target_mean=(self.target_mean * size + mean).item(),
+            squared=self.squared * size.square(),
+            mse_by_step=self.mse_by_step * size.square(),
+            mae_by_step=self.mae_by_step * size,
+        )
+
+
+def score_forecasts(
+    forecaster: Callable[[Tensor, Tensor, Tensor], Tensor],
+    windows: ForecastWindows,
+    batch_size: int = 256,
+) -> ForecastScore:
+    """Forecast every window, each once, and return the errors.
+
+    A model is put in evaluation mode. Errors are added in double precision, whole windows at a
+    time: the last batch, which is shorter, counts by its rows and is not left out.
+
+    Args:
+        forecaster: maps (past, known, marks) to the forecast of channel 0.
+        batch_size: windows that pass through together; changes memory and time, not the result.
+
+    Raises:
+        ValueError: if there are no windows, not all came, or a forecast is misshapen or not finite.
+    """
+    model = forecaster if isinstance(forecaster, nn.Module) else nn.Module()
+    device = next(chain(model.parameters(), model.buffers(), [torch.empty(0)])).device
+    errors, total = [], 0.0
+    with evaluating(model):
+        for inputs, target in windows.batches(batch_size):
+            forecast = forecaster(*(x.to(device) for x in inputs)).to("cpu", torch.float64)
+            if forecast.shape != target.shape or not forecast.isfinite().all():
+                raise ValueError(
+                    f"a forecast of shape {tuple(forecast.shape)} for targets of shape "
+                    f"{tuple(target.shape)}: return one finite number for each"
+                )
+            target = target.to("cpu", torch.float64)
+            errors.append(forecast - target)
+            total += target.sum().item()
+    scored = sum(map(len, errors))
+    if not scored or scored != len(windows):
+        raise ValueError(f"scored {scored} of {len(windows)} windows: each must come, once")
+    error = torch.cat(errors)
+    return ForecastScore(
+        look_back=inputs[0].shape[1],
+        parameters=sum(p.numel() for p in model.parameters()),
+        target_mean=total / error.numel(),
+        squared=error.square().mean(1),
+        mse_by_step=error.square().mean(0),
+        mae_by_step=error.abs().mean(0),
+    )
+
+
+def mase(
+    target: Float[Tensor, "*N"],
+    forecast: Float[Tensor, "*N"],
+    insample: Float[Tensor, "T"],
+    period: int,
+) -> float:
+    """Return the mean absolute error as a multiple of the seasonal naive forecast's in training.
+
+    mean |y - f| / mean |x_t - x_{t - period}| (Hyndman and Koehler 2006, section 3). The divisor
+    comes from the training series alone, so it is the same for all forecasts and test windows.
+
+    Args:
+        insample: the series x that the forecaster was fitted to, in the unit of the target.
+        period: steps of a season; 1 compares with the last value.
+
+    Raises:
+        ValueError: if the series is not longer than a period, or repeats itself exactly.
+    """
+    if not 1 <= period < len(insample):
+        raise ValueError(f"{period=} must be between 1 and {len(insample) - 1}, one less than x")
+    naive = (insample[period:] - insample[:-period]).double().abs().mean()
+    if naive == 0:
+        raise ValueError(
+            f"the series repeats itself every {period} steps, so that the error to compare with "
+            "is 0: choose another period, or report the MAE"
+        )
+    return ((target - forecast).double().abs().mean() / naive).item()

@@ -1,0 +1,155 @@
+"""The honesty card: a forecasting result together with all that it must not be read without."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean, stdev
+
+from coursekit.backtest import ForecastScore
+from coursekit.data.horizon import Scaler
+
+KINDS = ("last value", "seasonal naive", "linear")
+"""Baselines that every result needs, or a reason why not: names of rows begin with these."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HonestyCard:
+    """Forecasting errors beside their baselines; shown as a table, or as text if printed.
+
+    Baselines come first. The row with the lowest squared error is marked, whoever that is.
+
+    Attributes:
+        title: what is forecast, such as "Oil temperature, 24 hours ahead".
+        baselines: their scores, such as {"last value": …, "linear, 336 hours": …}.
+        models: scores, one for each seed; of several the mean ± standard deviation is shown.
+        scaler: what the series was scaled with.
+        unit: of the target.
+        without: for each of `KINDS` that makes no sense here, why; the card says so.
+        published: mean squared errors, scaled, that others report. They were not measured here.
+        seconds: of training, for one seed. Left out, the card is the same on each machine.
+
+    Raises:
+        ValueError: if a baseline is missing without a reason, or rows were not all scored on the
+            same windows.
+    """
+
+    title: str
+    baselines: Mapping[str, ForecastScore]
+    models: Mapping[str, ForecastScore | Sequence[ForecastScore]]
+    scaler: Scaler
+    unit: str
+    without: Mapping[str, str] = field(default_factory=dict)
+    published: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = list(self.baselines)
+        given = [kind for kind in KINDS if any(name.startswith(kind) for name in names)]
+        missing = [kind for kind in KINDS if kind not in {*given, *self.without}]
+        if missing or not names:
+            raise ValueError(
+                f"baselines missing: {', '.join(missing or KINDS)}. Score them on the same "
+                "windows (last_value, seasonal_naive, fit_linear), or say why not: "
+                "without={'seasonal naive': 'days of trading have no season'}"
+            )
+        strangers = {*self.seconds} - {*self.rows} | {*self.models} & {*self.baselines}
+        if strangers or not all(self.rows.values()):
+            raise ValueError(f"each row needs one name and its scores; see {sorted(strangers)}")
+        scores = [(name, score) for name, row in self.rows.items() for score in row]
+        _, first = scores[0]
+        for name, score in scores:
+            if (score.windows, score.horizon) != (first.windows, first.horizon):
+                raise ValueError(
+                    f"{name!r} was scored on {score.windows} windows of {score.horizon} steps, "
+                    f"{names[0]!r} on {first.windows} of {first.horizon}: score all on the same"
+                )
+            if not math.isclose(score.target_mean, first.target_mean, rel_tol=1e-6, abs_tol=1e-6):
+                raise ValueError(
+                    f"{name!r} was scored on other targets than {names[0]!r}, or in another "
+                    "scale: cut the windows with the same ends and scaler"
+                )
+
+    @property
+    def rows(self) -> dict[str, list[ForecastScore]]:
+        """The scores of each row, baselines first."""
+        every = {**self.baselines, **self.models}
+        return {n: [s] if isinstance(s, ForecastScore) else list(s) for n, s in every.items()}
+
+    @property
+    def best(self) -> str:
+        """The row with the lowest mean squared error."""
+        return min(self.rows, key=lambda name: mean(score.mse for score in self.rows[name]))
+
+    def table(self) -> list[list[str]]:
+        """Return the cells, the head first."""
+        unit = self.unit or "own unit"
+        square = f"({unit})²" if " " in unit else f"{unit}²"
+        head = ["", "MSE, scaled", "MAE, scaled", f"MSE, {square}", f"MAE, {unit}"]
+        head += ["look-back", "parameters", "seconds"][: 3 if self.seconds else 2]
+        cells = [head]
+        for name, scores in self.rows.items():
+            in_units = [score.in_units(self.scaler) for score in scores]
+            errors = [
+                [getattr(score, what) for score in those]
+                for those in (scores, in_units)
+                for what in ("mse", "mae")
+            ]
+            row = [name, *map(_spread, errors), f"{scores[0].look_back:,}"]
+            row.append(f"{scores[0].parameters:,}")
+            if self.seconds:
+                row.append(f"{self.seconds[name]:.0f}" if name in self.seconds else "")
+            cells.append(row)
+        return cells
+
+    def lines(self) -> list[str]:
+        """Return what stands below the table."""
+        score = next(iter(self.rows.values()))[0]
+        seeds = {name: len(self.rows[name]) for name in self.models}
+        lines = [
+            f"windows scored: {score.windows:,}, each once, {score.horizon} steps ahead",
+            f"scaler: saw the first {self.scaler.n_rows:,} rows, no later ones",
+            f"units: a scaled 1 is {_round(self.scaler.std[0].item())} {self.unit}".rstrip(),
+        ]
+        if seeds:
+            counted = ", ".join(f"{name} {n}" for name, n in seeds.items())
+            lines.append(f"seeds: {counted} (± is the standard deviation over them)")
+        lines += [f"no {kind}: {reason}" for kind, reason in self.without.items()]
+        if self.published:
+            others = ", ".join(f"{name} {mse:g}" for name, mse in self.published.items())
+            lines.append(f"published, not measured here (MSE, scaled): {others}")
+        return lines
+
+    def __str__(self) -> str:
+        cells = [[*row, "← best" if row[0] == self.best else ""] for row in self.table()]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        text = [self.title]
+        for name, *others in cells:
+            right = (cell.rjust(n) for cell, n in zip(others[:-1], widths[1:-1], strict=True))
+            text.append("  ".join([name.ljust(widths[0]), *right, others[-1]]).rstrip())
+        return "\n".join([*text, *self.lines()])
+
+    def _repr_markdown_(self) -> str:
+        head, *rows = self.table()
+        marked = [
+            [f"**{cell}**" if cell else "" for cell in row] if row[0] == self.best else row
+            for row in rows
+        ]
+        rule = [":--"] + ["--:"] * (len(head) - 1)
+        text = ["| " + " | ".join(row) + " |" for row in (head, rule, *marked)]
+        below = [f"- {line}" for line in self.lines()]
+        return "\n".join([f"**{self.title}**", "", *text, "", *below])
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Write the mean and, of several values, their standard deviation."""
+    centre = mean(values)
+    if len(values) == 1:
+        return _round(centre)
+    return f"{_round(centre)} ± {_round(stdev(values), like=centre)}"
+
+
+def _round(value: float, like: float | None = None) -> str:
+    """Write three digits of a number, or as many decimals as another one has then."""
+    like = abs(value if like is None else like)
+    decimals = 2 - math.floor(math.log10(like)) if like else 2
+    return f"{value:,.{max(decimals, 0)}f}"

@@ -1,0 +1,182 @@
+"""Cut a series into windows: a past to read and a horizon to forecast; and scale it honestly."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Float64, Int
+from torch import Generator, Tensor
+
+from coursekit.data.frame import TimeSeries
+
+Inputs = tuple[Float[Tensor, "B L C"], Float[Tensor, "B P C"], Int[Tensor, "B N 3"]]
+"""The past, what is known of the steps to come, and the calendar of all N = L + P steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scaler:
+    """Bring each column to mean 0 and standard deviation 1 over the rows that were seen.
+
+    A column that never changed there is only shifted: its `std` is 1.
+
+    Attributes:
+        n_rows: how many rows it saw; they are the first ones of their series.
+    """
+
+    mean: Float64[Tensor, "C"]
+    std: Float64[Tensor, "C"]
+    n_rows: int
+
+    @classmethod
+    def fit(cls, values: Float64[Tensor, "T C"]) -> "Scaler":
+        """Measure mean and standard deviation (that of the rows, not of a population)."""
+        std = values.std(0, correction=0)
+        return cls(values.mean(0), std.where(std > 0, 1.0), len(values))
+
+    def scale(self, values: Float64[Tensor, "T C"]) -> Float64[Tensor, "T C"]:
+        """Return the values in standard deviations from the mean."""
+        return (values - self.mean) / self.std
+
+    def unscale(self, x: Float[Tensor, "*N"], column: int = 0) -> Float[Tensor, "*N"]:
+        """Return scaled values of one column, the target unless told otherwise, in their unit."""
+        return x * self.std[column].item() + self.mean[column].item()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ForecastWindows:
+    """Windows over a series: every one whose targets lie in rows `start` to `stop` - 1.
+
+    The past may reach back before `start`, never before the first row. Only the series is kept,
+    a window is cut when it is asked for.
+
+    Attributes:
+        values: the scaled series, the target in column 0.
+        calendar: hour, weekday and month of each row.
+        past: steps L that are read.
+        horizon: steps P that are to be forecast.
+        known: columns of which the P steps to come are shown; never 0.
+
+    Raises:
+        ValueError: if not even one window fits, or the target is said to be known.
+    """
+
+    values: Float[Tensor, "T C"]
+    calendar: Int[Tensor, "T 3"]
+    past: int
+    horizon: int
+    start: int
+    stop: int
+    known: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if min(self.past, self.horizon) < 1 or not 0 <= self.start < self.stop <= len(self.values):
+            raise ValueError(
+                f"past {self.past} and horizon {self.horizon} must be at least 1, and target rows "
+                f"{self.start} to {self.stop} must lie in the {len(self.values)} there are"
+            )
+        if len(self) < 1:
+            raise ValueError(
+                f"no window fits: rows {self.start} to {self.stop} with past {self.past} and "
+                f"horizon {self.horizon}: shorten these, or take more rows"
+            )
+        if not set(self.known) <= set(range(1, self.values.shape[1])):
+            raise ValueError(f"{self.known=} must be columns other than 0, which is the target")
+
+    def __len__(self) -> int:
+        return self.stop - self.horizon + 1 - self.first
+
+    @property
+    def first(self) -> int:
+        """The row of the first window's first target."""
+        return max(self.start, self.past)
+
+    def take(self, rows: Int[Tensor, "B"]) -> tuple[Inputs, Float[Tensor, "B P"]]:
+        """Cut the windows with these numbers, 0 being the first: inputs and targets.
+
+        Of the steps to come the inputs hold the known columns and zeros, and the calendar.
+
+        Raises:
+            ValueError: if there is no window of that number.
+        """
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
+            raise ValueError(f"windows {rows.tolist()} must be between 0 and {len(self) - 1}")
+        offsets = torch.arange(self.first - self.past, self.first + self.horizon)
+        steps = (rows.cpu()[:, None] + offsets).to(self.values.device)
+        past, future = self.values[steps].split([self.past, self.horizon], 1)
+        known, shown = torch.zeros_like(future), list(self.known)
+        known[..., shown] = future[..., shown]
+        return (past, known, self.calendar[steps]), future[..., 0]
+
+    def batches(self, size: int) -> Iterator[tuple[Inputs, Float[Tensor, "B P"]]]:
+        """Yield every window once, in order, `size` at a time; the last batch may be smaller."""
+        if size < 1:
+            raise ValueError(f"{size=} must be at least 1")
+        for rows in torch.arange(len(self)).split(size):
+            yield self.take(rows)
+
+    def to(self, device: torch.device | str) -> "ForecastWindows":
+        """Return the same windows, cut on a device."""
+        values, calendar = self.values.to(device), self.calendar.to(device)
+        return replace(self, values=values, calendar=calendar)
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Windows to learn from, to choose by and to judge by, and the scaler of the first ones."""
+
+    train: ForecastWindows
+    valid: ForecastWindows
+    test: ForecastWindows
+    scaler: Scaler
+
+
+def split_windows(
+    series: TimeSeries,
+    past: int,
+    horizon: int,
+    ends: Sequence[int] = (8640, 11520, 14400),
+) -> Splits:
+    """Cut a series in time: training targets before row ends[0], then validation, then test.
+
+    The scaler sees rows before ends[0] alone. No two parts share a target; the past of a window
+    may reach back into the part before. The default `ends` are those of Zhou et al. 2021 for
+    hourly series: 12, 4 and 4 months of 30 days.
+
+    Raises:
+        ValueError: if the ends do not increase, pass the end of the series, or leave a part
+            without a window.
+    """
+    if len(ends) != 3 or not 0 < ends[0] < ends[1] < ends[2] <= len(series):
+        raise ValueError(
+            f"ends {tuple(ends)} must be three rows, increasing, at most {len(series)}: "
+            f"the length of {series.name}"
+        )
+    scaler = Scaler.fit(series.values[: ends[0]])
+    whole = {
+        "values": scaler.scale(series.values).float(),
+        "calendar": series.calendar(),
+        "known": tuple(series.columns.index(column) for column in series.known),
+    }
+    parts = (
+        ForecastWindows(past=past, horizon=horizon, start=start, stop=stop, **whole)
+        for start, stop in zip((0, *ends), ends, strict=False)
+    )
+    return Splits(*parts, scaler)
+
+
+def draw_forecasts(
+    windows: ForecastWindows, batch_size: int, generator: Generator
+) -> Iterator[tuple[Inputs, Float[Tensor, "B P"]]]:
+    """Yield batches of windows without end, each window once before any comes again.
+
+    The windows that are left at the end of a round, fewer than a batch, are skipped in it.
+
+    Raises:
+        ValueError: if there are fewer windows than a batch.
+    """
+    if not 1 <= batch_size <= len(windows):
+        raise ValueError(f"{batch_size=} must be between 1 and the {len(windows)} windows")
+    while True:
+        shuffled = torch.randperm(len(windows), generator=generator)
+        for rows in shuffled.split(batch_size)[: len(windows) // batch_size]:
+            yield windows.take(rows)

@@ -1,0 +1,162 @@
+"""The honesty card."""
+
+import statistics
+
+import pytest
+import torch
+
+from coursekit.backtest import score_forecasts
+from coursekit.card import HonestyCard
+from coursekit.data.horizon import ForecastWindows, Scaler
+from coursekit.models.linear import fit_linear, last_value, seasonal_naive
+
+GENERATOR = torch.Generator().manual_seed(0)
+VALUES = 50 + 8 * torch.randn(120, 1, generator=GENERATOR, dtype=torch.float64).cumsum(0)
+SCALER = Scaler.fit(VALUES[:70])
+
+
+def cut(values=None, start=70, stop=120, horizon=2, past=6):
+    values = SCALER.scale(VALUES) if values is None else values
+    calendar = torch.zeros(len(values), 3, dtype=torch.int64)
+    return ForecastWindows(
+        values=values, calendar=calendar, past=past, horizon=horizon, start=start, stop=stop
+    )
+
+
+def baselines(windows=None):
+    windows = windows or cut()
+    learnt = cut(start=0, stop=70, horizon=windows.horizon)
+    (past, _, _), target = learnt.take(torch.arange(len(learnt)))
+    return {
+        "last value": score_forecasts(last_value, windows),
+        "seasonal naive, 3 steps": score_forecasts(seasonal_naive(3), windows),
+        "linear": score_forecasts(fit_linear(past[..., 0], target, 1.0), windows),
+    }
+
+
+def shifted(by, windows=None):
+    return score_forecasts(lambda *given: last_value(*given) + by, windows or cut())
+
+
+def card(**changes):
+    given = {
+        "title": "Steps of chance, 2 ahead",
+        "baselines": baselines(),
+        "models": {"late": [shifted(1.0), shifted(2.0)], "near": shifted(0.01)},
+        "scaler": SCALER,
+        "unit": "°C",
+    }
+    return HonestyCard(**(given | changes))
+
+
+def test_rows_stand_in_order_baselines_first():
+    names = [row[0] for row in card().table()]
+    assert names == ["", *baselines(), "late", "near"]
+
+
+def test_a_row_has_both_scales():
+    _, scaled_mse, scaled_mae, mse, mae, look_back, parameters = card().table()[1]
+    score, std = baselines()["last value"], SCALER.std[0].item()
+    assert float(scaled_mse) == pytest.approx(score.mse, rel=0.005)
+    assert float(scaled_mae) == pytest.approx(score.mae, rel=0.005)
+    assert float(mse) == pytest.approx(score.mse * std**2, rel=0.005)
+    assert float(mae) == pytest.approx(score.mae * std, rel=0.005)
+    assert (look_back, parameters) == ("6", "0")
+
+
+def test_several_seeds_are_shown_by_mean_and_standard_deviation():
+    errors = [shifted(by).mse for by in (1.0, 2.0)]
+    centre, spread = map(float, card().table()[4][1].split(" ± "))
+    assert centre == pytest.approx(statistics.mean(errors), rel=0.005)
+    assert spread == pytest.approx(statistics.stdev(errors), abs=0.005)
+    assert "±" not in card().table()[5][1]
+
+
+@pytest.mark.parametrize("model", [-1.0, 0.0])
+def test_the_lowest_error_is_marked_also_where_it_is_a_baselines(model):
+    truth = cut().take(torch.arange(len(cut())))[1]
+    perfect = score_forecasts(lambda *given: truth + model, cut(), 1024)
+    best = "oracle" if model == 0 else "last value"
+    shown = card(models={"oracle": perfect})
+    assert shown.best == best
+    marked = [line for line in str(shown).splitlines() if line.endswith("← best")]
+    assert len(marked) == 1
+    assert marked[0].startswith(best)
+    bold = [line for line in shown._repr_markdown_().splitlines() if line.startswith("| **")]
+    assert len(bold) == 1
+    assert bold[0].startswith(f"| **{best}**")
+
+
+def test_what_must_be_said_is_said():
+    text = str(card(published={"the paper": 0.098}))
+    assert "windows scored: 49, each once, 2 steps ahead" in text
+    assert "scaler: saw the first 70 rows, no later ones" in text
+    assert f"units: a scaled 1 is {SCALER.std[0].item():.1f} °C" in text
+    assert "seeds: late 2, near 1 (± is the standard deviation over them)" in text
+    assert "published, not measured here (MSE, scaled): the paper 0.098" in text
+    for line in card().lines():
+        assert f"- {line}" in card()._repr_markdown_()
+
+
+def test_seconds_are_shown_where_they_are_given_and_left_out_otherwise():
+    assert "seconds" not in card().table()[0]
+    table = card(seconds={"late": 12.4}).table()
+    assert [row[-1] for row in table] == ["seconds", "", "", "", "12", ""]
+
+
+def test_columns_of_the_text_are_aligned():
+    lines = str(card()).splitlines()[1:7]
+    assert len({line.index(word) + len(word) for line, word in zip(lines, HEADS, strict=True)}) == 1
+
+
+HEADS = ["look-back", "     6", "     6", "     6", "     6", "     6"]
+
+
+@pytest.mark.parametrize("missing", ["last value", "seasonal naive, 3 steps", "linear"])
+def test_a_baseline_that_is_missing_is_named(missing):
+    given = {name: score for name, score in baselines().items() if name != missing}
+    kind = missing.split(",")[0]
+    with pytest.raises(ValueError, match=rf"baselines missing: {kind}\. Score them on the same"):
+        card(baselines=given)
+
+
+def test_a_card_without_baselines_is_refused_whatever_the_reason():
+    with pytest.raises(ValueError, match=r"baselines missing: last value, seasonal naive, linear"):
+        card(baselines={})
+    reasons = dict.fromkeys(("last value", "seasonal naive", "linear"), "we would rather not")
+    with pytest.raises(ValueError, match="baselines missing"):
+        card(baselines={}, without=reasons)
+
+
+def test_a_reason_stands_on_the_card_in_place_of_the_baseline():
+    given = {name: score for name, score in baselines().items() if "seasonal" not in name}
+    shown = card(baselines=given, without={"seasonal naive": "there is no season"})
+    assert "no seasonal naive: there is no season" in str(shown)
+
+
+def test_rows_of_different_windows_are_refused():
+    shorter = cut(stop=119)
+    with pytest.raises(ValueError, match=r"'near' was scored on 48 windows of 2 steps, 'last val"):
+        card(models={"near": shifted(0.1, shorter)})
+    with pytest.raises(ValueError, match=r"on 48 windows of 3 steps.*score all on the same"):
+        card(models={"near": shifted(0.1, cut(horizon=3))})
+    with pytest.raises(ValueError, match=r"'far' was scored on other targets than 'last value'"):
+        card(models={"near": shifted(0.1), "far": shifted(0.1, cut(start=69, stop=119))})
+
+
+def test_a_row_in_another_scale_is_refused():
+    with pytest.raises(ValueError, match="or in another scale: cut the windows with the same"):
+        card(models={"near": shifted(0.1, cut(VALUES))})
+
+
+def test_a_longer_look_back_on_the_same_targets_is_fine():
+    assert card(models={"near": shifted(0.1, cut(past=30))}).table()[-1][5] == "30"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"models": {"near": []}}, {"seconds": {"nearer": 3.0}}, {"models": {"linear": shifted(1.0)}}],
+)
+def test_a_row_without_scores_or_a_name_of_two_rows_is_refused(changes):
+    with pytest.raises(ValueError, match="each row needs one name and its scores"):
+        card(**changes)

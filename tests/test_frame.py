@@ -1,0 +1,240 @@
+"""A table becomes a series, or one sentence says why it can't."""
+
+import subprocess
+import sys
+from datetime import datetime, timedelta
+
+import pytest
+import torch
+
+from coursekit.data.frame import TimeSeries, from_frame
+
+pd = pytest.importorskip("pandas")
+
+
+def table(n=6, **columns):
+    """Six hours of a load with a forecastable companion; columns replace or add."""
+    basis = {
+        "hour": pd.date_range("2024-05-17 20:00", periods=n, freq="h"),
+        "holiday": [0, 0, 0, 0, 1, 1][:n],
+        "load": [5.0, 7.5, 6.25, 8.0, 9.0, 4.0][:n],
+    }
+    return pd.DataFrame(basis | columns)
+
+
+def read(frame, **options):
+    return from_frame(frame, **{"time": "hour", "target": "load"} | options)
+
+
+def series(n=5, **options):
+    hours = [datetime(2024, 1, 31, 22) + timedelta(hours=i) for i in range(n)]
+    parts = {"name": "tiny", "times": hours, "columns": ("load", "holiday", "wind")}
+    values = torch.arange(3.0 * n, dtype=torch.float64).view(n, 3)
+    return TimeSeries(**parts | {"values": values} | options)
+
+
+def test_the_target_comes_first_and_the_other_columns_keep_their_order():
+    found = read(table(wind=[3, 1, 4, 1, 5, 9]), known=["holiday"], unit="MW", name="grid")
+    assert (found.name, found.unit, len(found)) == ("grid", "MW", 6)
+    assert found.columns == ("load", "holiday", "wind")
+    assert found.known == ("holiday",)
+    assert found.values.dtype == torch.float64
+    assert found.values[1].tolist() == [7.5, 0.0, 1.0]
+    assert found.times[:2] == [datetime(2024, 5, 17, 20), datetime(2024, 5, 17, 21)]
+    assert found.step == timedelta(hours=1)
+
+
+def test_one_column_beside_the_times_is_enough():
+    found = read(table()[["hour", "load"]])
+    assert found.columns == ("load",)
+    assert found.values.shape == (6, 1)
+
+
+def test_times_may_be_iso_text_and_numbers_of_any_numeric_kind():
+    dates = [f"2024-02-{day}" for day in (27, 28, 29)] + ["2024-03-01", "2024-03-02", "2024-03-03"]
+    found = read(table(hour=dates, holiday=[False] * 5 + [True], load=range(6)))
+    assert found.times[2:4] == [datetime(2024, 2, 29), datetime(2024, 3, 1)]
+    assert found.values[5].tolist() == [5.0, 1.0]
+
+
+def test_the_table_stays_as_it_was():
+    frame = table(hour=[f"2024-05-17 0{i}:00" for i in range(6)])
+    before = frame.copy()
+    read(frame).values[0] = 99.0
+    assert frame.equals(before)
+
+
+def test_the_hour_that_a_change_of_clocks_repeats_is_even_in_its_time_zone():
+    hours = pd.date_range("2024-10-27 00:00", periods=6, freq="h", tz="Europe/Berlin")
+    found = read(table(hour=hours))
+    assert found.step == timedelta(hours=1)
+    assert found.calendar()[:, 0].tolist() == [0, 1, 2, 2, 3, 4]
+
+
+HOURS = [f"2024-05-17 0{i}:00" for i in range(6)]
+REFUSALS = {
+    "a missing column": (table(), {"target": "lod"}, "no column 'lod', only .*name one of those"),
+    "a missing time column": (table().set_index("hour"), {}, r"'hour'.*by frame.reset_index"),
+    "a missing known column": (table(), {"known": ["sun"]}, "no column 'sun'"),
+    "a known target": (table(), {"known": ["load"]}, "after the target 'load'"),
+    "a name twice": (
+        pd.concat([table(), table()[["load"]]], axis=1),
+        {},
+        "repeat a name: rename one",
+    ),
+    "missing values": (
+        table(load=[5, None, 6, None, 7, 8]),
+        {},
+        r"'load' misses 2 value.* first at 2024-05-17 21:00:00: fill them by frame.ffill",
+    ),
+    "missing whole numbers": (
+        table(holiday=pd.array([0, 1, None, 0, 1, 0], dtype="Int64")),
+        {},
+        r"'holiday' misses 1 value.* first at 2024-05-17 22:00:00",
+    ),
+    "infinite values": (table(load=[5, 1, 6, 2, float("inf"), 8]), {}, "'load' misses 1 value"),
+    "a constant target": (
+        table(load=[3.5] * 6),
+        {},
+        r"'load' is 3.5 in every row.*choose another target",
+    ),
+    "too few rows": (table(2), {}, "2 rows are too few.*take 3 or more"),
+    "no rows": (table(0), {}, "0 rows are too few"),
+    "rows out of order": (
+        table(hour=HOURS[:3] + HOURS[4:2:-1] + HOURS[5:]),
+        {},
+        r"row 4 is of 2024-05-17 03:00:00, earlier than .*by frame.sort_values\('hour'\)",
+    ),
+    "a time twice": (
+        table(hour=[*HOURS[:5], HOURS[4]]),
+        {},
+        r"two rows are of 2024-05-17 04:00:00: keep one.*give times in UTC",
+    ),
+    "missing rows": (
+        table(hour=[*HOURS[:4], "2024-05-17 06:00", "2024-05-17 07:00"]),
+        {},
+        r"2 row\(s\) are missing between 2024-05-17 03:00:00 and 2024-05-17 06:00:00, the step "
+        r"being 1:00:00: add them by .*resample.*even=False",
+    ),
+    "uneven steps": (
+        table(hour=[*HOURS[:4], "2024-05-17 04:10", "2024-05-17 05:00"]),
+        {},
+        r"the step is 1:10:00 between 2024-05-17 03:00:00 and 2024-05-17 04:10:00 but 1:00:00 "
+        r"elsewhere: .*even=False",
+    ),
+    "text among the numbers": (
+        table(holiday=["no"] * 5 + ["yes"]),
+        {},
+        "'holiday' holds 'no', which is no number: drop the column, or write it in numbers",
+    ),
+    "an unreadable time": (
+        table(hour=[*HOURS[:4], "noon", HOURS[5]]),
+        {},
+        r"'hour' holds 'noon' in row 4, which is no time as in '2024-05-17 13:00': write .*format=",
+    ),
+    "an ambiguous date": (
+        table(hour=[f"0{i}/05/2024" for i in range(1, 7)]),
+        {},
+        "'01/05/2024' in row 0, which is no time",
+    ),
+    "a missing time": (table(hour=[*HOURS[:5], None]), {}, "in row 5, which is no time"),
+    "numbers as times": (
+        table(hour=range(6)),
+        {},
+        r"'hour' holds numbers such as 0, not times: .*unit='s'",
+    ),
+    "several time zones": (
+        table(hour=[f"2024-05-17 0{i}:00+0{i % 2}:00" for i in range(6)]),
+        {},
+        "'hour' mixes time zones: write .*utc=True",
+    ),
+}
+
+
+@pytest.mark.parametrize(("frame", "options", "says"), REFUSALS.values(), ids=REFUSALS)
+def test_a_table_that_is_no_series_is_refused_in_one_sentence(frame, options, says):
+    with pytest.raises(ValueError, match=says) as refused:
+        read(frame, **options)
+    sentence = str(refused.value)
+    assert "\n" not in sentence
+    assert len(sentence.split()) < 50
+
+
+@pytest.mark.parametrize(
+    "hours",
+    [
+        ["2024-05-16", "2024-05-17", "2024-05-20", "2024-05-21", "2024-05-22", "2024-05-23"],
+        ["2024-01-01", "2024-02-01", "2024-03-01", "2024-04-01", "2024-05-01", "2024-06-01"],
+    ],
+    ids=["trading days", "months"],
+)
+def test_uneven_steps_are_admitted_when_asked_for(hours):
+    with pytest.raises(ValueError, match="even=False"):
+        read(table(hour=hours))
+    found = read(table(hour=hours), even=False)
+    assert (len(found), found.step) == (6, None)
+
+
+@pytest.mark.parametrize("reason", ["rows out of order", "a time twice"])
+def test_order_and_repeats_are_refused_with_uneven_steps_too(reason):
+    frame, _, says = REFUSALS[reason]
+    with pytest.raises(ValueError, match=says):
+        read(frame, even=False)
+
+
+def test_the_calendar_has_hour_weekday_and_month():
+    # 2024-01-31 was a Wednesday, and the day after it a Thursday in February.
+    assert series(3).calendar().tolist() == [[22, 2, 0], [23, 2, 0], [0, 3, 1]]
+    assert series(3).calendar().dtype == torch.int64
+
+
+def test_a_choice_of_columns_makes_the_first_the_target():
+    found = series(known=("wind",)).only("holiday", "wind")
+    assert (found.columns, found.known) == (("holiday", "wind"), ("wind",))
+    assert found.values[1].tolist() == [4.0, 5.0]
+    assert series(known=("wind",)).only("holiday").known == ()
+    assert found.times == series().times
+
+
+@pytest.mark.parametrize("columns", [(), ("sun",), ("load", "sun")])
+def test_a_column_that_is_not_there_can_not_be_chosen(columns):
+    with pytest.raises(ValueError, match=r"tiny has no .*take from \('load', 'holiday', 'wind'\)"):
+        series().only(*columns)
+
+
+def test_a_column_known_in_advance_can_not_become_the_target():
+    with pytest.raises(ValueError, match="must be among those after the target 'wind'"):
+        series(known=("wind",)).only("wind", "load")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"times": [datetime(2024, 1, 1)]}, "1 times and 3 columns do not fit values of shape"),
+        ({"columns": ("load", "wind")}, r"shape \(5, 3\): give a time a row, a name a column"),
+        ({"columns": ("load", "wind", "wind")}, "needs a name of its own"),
+        ({"known": ("sun",)}, "must be among those after the target 'load'"),
+        ({"values": torch.full((5, 3), torch.nan, dtype=torch.float64)}, "fill or cut them first"),
+        ({"times": [datetime(2024, 1, 1)] * 5}, "times must increase: sort the rows"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(change, says):
+    with pytest.raises(ValueError, match=says):
+        series(**change)
+
+
+def test_a_series_without_rows_is_refused():
+    nothing = torch.zeros(0, 3, dtype=torch.float64)
+    with pytest.raises(ValueError, match="0 times and 3 columns do not fit"):
+        series(times=[], values=nothing)
+
+
+def test_the_step_is_none_where_rows_are_unevenly_apart():
+    hours = [datetime(2024, 1, 1, hour) for hour in (0, 1, 2, 3, 5)]
+    assert series().step == timedelta(hours=1)
+    assert series(times=hours).step is None
+
+
+def test_a_series_of_ones_own_needs_no_pandas():
+    code = "import coursekit.data.frame, sys; assert 'pandas' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -1,0 +1,250 @@
+"""Windows to forecast from: none lost, none shared, and no look into the future."""
+
+from datetime import datetime, timedelta
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coursekit.data.frame import TimeSeries
+from coursekit.data.horizon import ForecastWindows, Scaler, draw_forecasts, split_windows
+
+ENDS = (40, 55, 75)
+
+
+def series(n=80, seed=0, known=("holiday",)):
+    """An hourly series of three columns; `holiday` is known in advance."""
+    values = 3 * torch.randn(n, 3, generator=torch.Generator().manual_seed(seed)).double() + 20
+    hours = [datetime(2024, 3, 30) + timedelta(hours=i) for i in range(n)]
+    columns = ("load", "holiday", "wind")
+    return TimeSeries(name="grid", times=hours, values=values, columns=columns, known=known)
+
+
+def windows(n=30, past=5, horizon=3, start=10, stop=24, known=()):
+    """Windows over rows that say their own number: row i is (i, i + 100)."""
+    values = torch.arange(float(n))[:, None] + torch.tensor([0.0, 100.0])
+    calendar = torch.arange(n)[:, None].expand(n, 3)
+    return ForecastWindows(
+        values=values,
+        calendar=calendar,
+        past=past,
+        horizon=horizon,
+        start=start,
+        stop=stop,
+        known=known,
+    )
+
+
+def test_a_window_is_a_past_then_a_horizon_and_the_calendar_of_both():
+    (past, known, marks), target = windows(known=(1,)).take(torch.tensor([0, 4]))
+    assert past.shape == (2, 5, 2)
+    assert known.shape == (2, 3, 2)
+    assert marks.shape == (2, 8, 3)
+    assert target.tolist() == [[10, 11, 12], [14, 15, 16]]
+    assert past[1, :, 0].tolist() == [9, 10, 11, 12, 13]
+    assert past[1, :, 1].tolist() == [109, 110, 111, 112, 113]
+    assert known[1].tolist() == [[0, 114], [0, 115], [0, 116]]
+    assert marks[0, :, 2].tolist() == [5, 6, 7, 8, 9, 10, 11, 12]
+
+
+def all_targets(some, size=7):
+    return torch.cat([target for _, target in some.batches(size)])
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 12), st.integers(10, 18))
+def test_every_run_of_target_rows_that_has_a_past_is_one_window(past, horizon, start, length):
+    some = windows(past=past, horizon=horizon, start=start, stop=start + length)
+    runs = [
+        list(range(i, i + horizon)) for i in range(start, start + length - horizon + 1) if i >= past
+    ]
+    assert len(some) == len(runs)
+    assert all_targets(some).tolist() == runs
+
+
+@pytest.mark.parametrize("size", [1, 7, 32, 1024])
+def test_every_window_comes_once_and_in_order_whatever_the_batch(size):
+    some = split_windows(series(), 6, 4, ENDS).train
+    whole_inputs, whole_target = some.take(torch.arange(len(some)))
+    batches = list(some.batches(size))
+    assert [len(target) for _, target in batches[:-1]] == [size] * (len(batches) - 1)
+    assert torch.cat([target for _, target in batches]).equal(whole_target)
+    for i, whole in enumerate(whole_inputs):
+        assert torch.cat([inputs[i] for inputs, _ in batches]).equal(whole)
+
+
+def target_rows(some):
+    return {int(row) for row in all_targets(some).unique()}
+
+
+def test_no_two_parts_share_a_target_and_each_row_is_in_one():
+    n = 80
+    own_number = TimeSeries(
+        name="rows",
+        times=[datetime(2024, 1, 1) + timedelta(days=i) for i in range(n)],
+        values=torch.arange(float(n), dtype=torch.float64)[:, None],
+        columns=("row",),
+    )
+    splits = split_windows(own_number, 6, 4, ENDS)
+    parts = [splits.train, splits.valid, splits.test]
+    rows = [
+        splits.scaler.unscale(all_targets(part)).round().unique().int().tolist() for part in parts
+    ]
+    assert rows == [[*range(6, 40)], [*range(40, 55)], [*range(55, 75)]]
+    first_past = splits.test.take(torch.tensor([0]))[0][0]
+    assert splits.scaler.unscale(first_past[0, :, 0]).round().tolist() == [*range(49, 55)]
+
+
+def test_the_fields_split_of_14400_hours_loses_no_window():
+    values = torch.randn(14_424, 1, generator=torch.Generator().manual_seed(0)).double()
+    hours = [datetime(2016, 7, 1) + timedelta(hours=i) for i in range(len(values))]
+    hourly = TimeSeries(name="hourly", times=hours, values=values, columns=("OT",))
+    splits = split_windows(hourly, 96, 24)
+    assert splits.scaler.n_rows == 8640
+    assert len(splits.train) == 8640 - 96 - 24 + 1
+    assert len(splits.valid) == len(splits.test) == 2880 - 24 + 1
+    assert (splits.valid.first, splits.test.first) == (8640, 11_520)
+
+
+def test_the_scaler_sees_training_rows_only():
+    first = series()
+    changed = series()
+    changed.values[ENDS[0] :] = 1e6
+    before, after = (split_windows(one, 6, 4, ENDS) for one in (first, changed))
+    assert before.scaler.mean.equal(after.scaler.mean)
+    assert before.scaler.std.equal(after.scaler.std)
+    for (inputs, target), (others, other) in zip(
+        before.train.batches(8), after.train.batches(8), strict=True
+    ):
+        assert target.equal(other)
+        assert all(one.equal(two) for one, two in zip(inputs, others, strict=True))
+
+
+def test_training_rows_are_scaled_to_mean_0_and_deviation_1():
+    splits = split_windows(series(), 6, 4, ENDS)
+    rows = splits.train.values[: ENDS[0]]
+    torch.testing.assert_close(rows.mean(0), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(rows.std(0, correction=0), torch.ones(3))
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_unscaling_undoes_scaling_column_by_column(column):
+    values = series().values * torch.tensor([1.0, 1e-4, 1e4])
+    scaler = Scaler.fit(values[:40])
+    scaled = scaler.scale(values)
+    torch.testing.assert_close(scaler.unscale(scaled[:, column], column), values[:, column])
+    target_only = scaled[:12, column].view(3, 4)
+    expected = values[:12, column].view(3, 4)
+    torch.testing.assert_close(scaler.unscale(target_only, column), expected)
+
+
+def test_unscaling_is_of_the_target_unless_told_otherwise():
+    splits = split_windows(series(), 6, 4, ENDS)
+    target = splits.scaler.unscale(splits.test.take(torch.tensor([3]))[1])[0]
+    torch.testing.assert_close(target.double(), series().values[58:62, 0], atol=1e-5, rtol=0)
+
+
+def test_a_column_that_never_changes_is_shifted_and_nothing_else():
+    values = torch.tensor([[3.0, 1.0], [3.0, 2.0], [4.0, 3.0]], dtype=torch.float64)
+    scaler = Scaler.fit(values[:2])
+    assert scaler.scale(values)[:, 0].tolist() == [0.0, 0.0, 1.0]
+    assert scaler.unscale(torch.tensor([0.0, 1.0])).tolist() == [3.0, 4.0]
+
+
+def test_of_the_future_only_known_columns_are_shown():
+    splits = split_windows(series(), 6, 4, ENDS)
+    (_, known, _), _ = splits.test.take(torch.arange(len(splits.test)))
+    future = torch.stack([splits.test.values[i : i + 4] for i in range(55, 72)])
+    assert known[..., 1].equal(future[..., 1])
+    assert known[..., [0, 2]].count_nonzero() == 0
+    (_, nothing, _), _ = split_windows(series(known=()), 6, 4, ENDS).test.take(torch.arange(5))
+    assert nothing.count_nonzero() == 0
+
+
+def test_another_future_leaves_the_inputs_as_they_are_bit_by_bit():
+    splits = split_windows(series(), 6, 4, ENDS)
+    last = torch.tensor([len(splits.test) - 1])
+    inputs, target = splits.test.take(last)
+    splits.test.values[ENDS[2] - 4 :, [0, 2]] += 5.0
+    again, other = splits.test.take(last)
+    assert not target.equal(other)
+    assert all(one.equal(two) for one, two in zip(inputs, again, strict=True))
+
+
+def test_a_batch_may_be_changed_without_changing_the_series():
+    some = windows(known=(1,))
+    kept = some.values.clone()
+    (past, known, _), target = some.take(torch.tensor([2]))
+    for part in (past, known, target):
+        part += 1.0
+    assert some.values.equal(kept)
+
+
+def test_windows_on_a_device_are_the_same_windows():
+    some = windows(known=(1,))
+    (past, _, marks), target = some.to(torch.device("cpu")).take(torch.tensor([1]))
+    assert past.equal(some.take(torch.tensor([1]))[0][0])
+    (past, known, marks), target = some.to("meta").take(torch.tensor([1]))
+    assert {part.device.type for part in (past, known, marks, target)} == {"meta"}
+
+
+@pytest.mark.parametrize("rows", [[-1], [0, 12]])
+def test_a_window_that_is_not_there_is_refused(rows):
+    with pytest.raises(ValueError, match="must be between 0 and 11"):
+        windows().take(torch.tensor(rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"past": 0}, "past 0 and horizon 3 must be at least 1"),
+        ({"horizon": 0}, "past 5 and horizon 0 must be at least 1"),
+        ({"start": 24}, "rows 24 to 24 must lie in the 30 there are"),
+        ({"stop": 31}, "rows 10 to 31 must lie in the 30"),
+        ({"start": -1}, "rows -1 to 24 must lie in the 30"),
+        ({"stop": 12}, "no window fits: rows 10 to 12 .*shorten these, or take more rows"),
+        ({"past": 22}, "no window fits: rows 10 to 24 with past 22"),
+        ({"known": (0,)}, "must be columns other than 0, which is the target"),
+        ({"known": (2,)}, "must be columns other than 0, which is the target"),
+    ],
+)
+def test_windows_that_can_not_be_are_refused(change, says):
+    with pytest.raises(ValueError, match=says):
+        windows(**change)
+
+
+def test_a_batch_of_none_is_refused():
+    with pytest.raises(ValueError, match="size=0 must be at least 1"):
+        next(windows().batches(0))
+
+
+@pytest.mark.parametrize("ends", [(40, 55), (40, 40, 75), (0, 55, 75), (40, 55, 81), (55, 40, 75)])
+def test_ends_that_are_no_split_are_refused(ends):
+    with pytest.raises(ValueError, match="three rows, increasing, at most 80: the length of grid"):
+        split_windows(series(), 6, 4, ends)
+
+
+def test_a_part_too_short_for_a_window_is_refused():
+    with pytest.raises(ValueError, match=r"no window fits: rows 40 to 55 .*horizon 16: shorten"):
+        split_windows(series(), 6, 16, ENDS)
+    with pytest.raises(ValueError, match="no window fits: rows 0 to 40 with past 37"):
+        split_windows(series(), 37, 4, ENDS)
+
+
+def test_drawn_windows_come_once_a_round_and_alike_for_the_same_generator():
+    def draw(seed):  # two rounds of the 12 windows, in three batches each
+        supply = draw_forecasts(windows(), 4, torch.Generator().manual_seed(seed))
+        return torch.stack([next(supply)[1][:, 0].long() for _ in range(6)]).view(2, 12).tolist()
+
+    state = torch.get_rng_state()
+    rounds = draw(1)
+    assert rounds == draw(1) != draw(2)
+    assert torch.get_rng_state().equal(state)
+    assert rounds[0] != rounds[1]
+    assert [sorted(one) for one in rounds] == [list(range(10, 22))] * 2
+
+
+@pytest.mark.parametrize("size", [0, 13])
+def test_a_drawn_batch_larger_than_all_windows_is_refused(size):
+    with pytest.raises(ValueError, match="must be between 1 and the 12 windows"):
+        next(draw_forecasts(windows(), size, torch.Generator()))
