@@ -178,5 +178,6 @@ class Informer(nn.Module):
         steps = torch.cat([past[:, start:], known], 1)
         is_masked = torch.zeros_like(steps[..., :1])
         is_masked[:, self.config.guide :] = 1.0
-        target = steps[..., :1] * (1 - is_masked)  # whoever passes on the true future: it is gone
+        # Whoever passes on the true future: it is gone. A product would let a NaN through.
+        target = steps[..., :1].masked_fill(is_masked > 0, 0.0)
         return torch.cat([target, steps[..., 1:], is_masked], -1)

@@ -1,0 +1,33 @@
+"""The small models of the exercise "find the leak": which of them read the future."""
+
+import pytest
+import torch
+
+from coursekit.certify import certify
+from coursekit.exercises import informer
+
+
+def draw(steps=7):  # many examples, for a rank moves rarely
+    generator = torch.Generator().manual_seed(3)
+    return torch.randn(64, steps, 1, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("model", [informer.RunningMean(), informer.RankedOnArrival()])
+def test_a_clean_model_is_certified(model):
+    assert certify(model, draw()).holds
+
+
+@pytest.mark.parametrize(
+    ("model", "slope_finds_it"),
+    [(informer.MeanOfAll(), True), (informer.Smoothed(), True), (informer.Ranked(), False)],
+)
+def test_a_leaking_model_is_found_out_and_a_rank_by_trial_only(model, slope_finds_it):
+    found = certify(model, draw())
+    assert not found.causal
+    assert (found.slope > 0) == slope_finds_it
+
+
+def test_no_model_can_read_beyond_the_last_step():
+    x = draw()
+    for model in (informer.MeanOfAll(), informer.Smoothed(), informer.Ranked()):
+        assert certify(model, x).moves[-1].max() == 0
