@@ -3,11 +3,17 @@
 A GPT-2 without biases: 4 layers, 4 heads, 128 channels, 64 characters of context, trained for
 2,000 steps of 12 windows. Its read-me gives a validation loss of 1.88. An anchor that was slow or
 badly trained would flatter whatever is set beside it.
+
+Weights and batches are drawn here in the same order as there, from one generator, so that a run
+can be told from a deviation: with its seed, 1337, nanoGPT prints 1.7648 and 1.8857 for the two
+parts of the text after 2,000 steps, and so does this, up to rounding. These are means of 20 random
+batches. Over the whole last tenth the same model has 1.8983, little more than one standard error
+higher, and that is the figure to compare with.
 """
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +21,8 @@ from torch.nn import functional as F
 
 CONTEXT, BATCH, STEPS, WARM = 64, 12, 2_000, 100
 TOP_RATE, LOW_RATE, PUBLISHED = 1e-3, 1e-4, 1.88
-ESTIMATED_ON = 20  # batches
+ESTIMATED_ON, ESTIMATED_EVERY = 20, 250  # batches, steps
+Estimate = tuple[float, float]
 
 
 class Attention(nn.Module):
@@ -42,8 +49,9 @@ class Layer(nn.Module):
         super().__init__()
         self.before, self.between = (nn.LayerNorm(width, bias=False) for _ in range(2))
         self.attention = Attention(width, heads)
-        inner, self.outward = (nn.Linear(*s, bias=False) for s in _feed_forward_sizes(width))
+        inner = nn.Linear(width, 4 * width, bias=False)
         self.inner = nn.Sequential(inner, nn.GELU())
+        self.outward = nn.Linear(4 * width, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the stream after this layer."""
@@ -62,10 +70,12 @@ class NanoGPT(nn.Module):
         self.last = nn.LayerNorm(width, bias=False)
         self.head = nn.Linear(width, vocab_size, bias=False)
         self.head.weight = self.embedding.weight
-        for name, p in self.named_parameters():
-            if p.ndim == 2:
-                scale = (2 * layers) ** -0.5 if name.endswith("outward.weight") else 1.0
-                nn.init.normal_(p, std=0.02 * scale)
+        parts = [part for part in self.modules() if isinstance(part, nn.Linear | nn.Embedding)]
+        for part in parts:  # the shared table is drawn twice, as there
+            nn.init.normal_(part.weight, std=0.02)
+        for layer in self.layers:
+            for part in (layer.attention.outward, layer.outward):
+                nn.init.normal_(part.weight, std=0.02 * (2 * layers) ** -0.5)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits after each character."""
@@ -134,40 +144,49 @@ def draw(tokens: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 def train_nanogpt(
     tokens: Tensor,
+    held_out: Tensor,
     vocab_size: int,
     measure: Callable[[nn.Module], float],
     *,
     steps: int = STEPS,
     points: int = 10,
     seed: int = 1337,
-) -> tuple[nn.Module, list[tuple[float, float]], list[float]]:
-    """Train as documented; return the model, (seconds, loss) along the way, each step's seconds."""
+) -> tuple[nn.Module, list[tuple[float, float]], list[float], list[Estimate]]:
+    """Train as documented.
+
+    Return the model, (seconds, loss) along the way, each step's seconds, and the estimates of the
+    loss on `tokens` and on `held_out` that nanoGPT would print at the end.
+    """
     torch.manual_seed(seed)
-    model, generator = NanoGPT(vocab_size), torch.Generator().manual_seed(seed)
+    model, generator = NanoGPT(vocab_size), torch.default_generator
     optimiser, curve, times = make_optimiser(model), [], []
+    batch = draw(tokens, generator)
     for step in range(steps):
+        if step % ESTIMATED_EVERY == 0:  # for the batches that this draws, as there
+            estimate_losses(model, (tokens, held_out), generator)
         start = time.perf_counter()
         for group in optimiser.param_groups:
             group["lr"] = rate_at(step)
-        make_step(model, optimiser, *draw(tokens, generator))
+        make_step(model, optimiser, *batch)
+        batch = draw(tokens, generator)
         times.append(time.perf_counter() - start)
         if (step + 1) % (steps // points) == 0:
             curve.append((sum(times), measure(model)))
             model.train()
-    return model, curve, times
+    return model, curve, times, estimate_losses(model, (tokens, held_out), generator)
 
 
 @torch.no_grad()
-def estimate_loss(model: nn.Module, tokens: Tensor, seed: int = 0) -> tuple[float, float]:
-    """Return the mean loss of random batches, as the recipe takes it, and its standard error."""
-    generator, losses = torch.Generator().manual_seed(seed), []
-    model.eval()
-    for _ in range(ESTIMATED_ON):
-        inputs, targets = draw(tokens, generator)
-        losses.append(F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten()))
-    values = torch.stack(losses)
-    return values.mean().item(), values.std().item() / ESTIMATED_ON**0.5
-
-
-def _feed_forward_sizes(width: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (width, 4 * width), (4 * width, width)
+def estimate_losses(
+    model: nn.Module, parts: Iterable[Tensor], generator: torch.Generator
+) -> list[Estimate]:
+    """Return for each part of a text the mean loss of random batches, and its standard error."""
+    estimates = []
+    for tokens in parts:
+        losses = []
+        for _ in range(ESTIMATED_ON):
+            inputs, targets = draw(tokens, generator)
+            losses.append(F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten()))
+        values = torch.stack(losses)
+        estimates.append((values.mean().item(), values.std().item() / ESTIMATED_ON**0.5))
+    return estimates

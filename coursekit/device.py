@@ -16,7 +16,8 @@ def pick_device(name: str | None = None) -> torch.device:
 
     An accelerator is never taken unasked: results differ between devices, and Apple's has
     trained to a wrong loss in silence. Of several GPUs, each process that `torchrun` started
-    gets its own for "cuda".
+    gets its own for "cuda". There convolutions compute in whole float32, as all else does;
+    PyTorch would round their inputs to 10 bits.
 
     Raises:
         ValueError: if that device is not there.
@@ -31,6 +32,8 @@ def pick_device(name: str | None = None) -> torch.device:
     except (RuntimeError, AssertionError, ImportError) as problem:
         first_line = str(problem).splitlines()[0]
         raise ValueError(f"device {name!r} can't be used ({first_line}): try 'cpu'") from None
+    if device.type == "cuda":
+        torch.backends.cudnn.allow_tf32 = False
     return device
 
 

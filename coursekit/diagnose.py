@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
+from coursekit.device import device_of
 from coursekit.score import evaluating
 
 SATURATED = 0.97
@@ -57,7 +58,8 @@ def take_snapshot(
         raise ValueError(f"no layer to watch: the model has {', '.join(kinds)}")
     outputs: dict[str, Tensor] = {}
     with _left_as_it_was(model), _hooked(layers, outputs):
-        value = loss(model(inputs), targets)
+        device = device_of(model)
+        value = loss(model(inputs.to(device)), targets.to(device))
         unused = sorted(set(layers) - set(outputs))
         if unused:
             raise ValueError(f"the model did not use its layers {', '.join(unused)}")
@@ -68,10 +70,12 @@ def take_snapshot(
         slopes = torch.autograd.grad(value, watched, allow_unused=True, materialize_grads=True)
     return Snapshot(
         loss=value.item(),
-        outputs={name: tensor.detach() for name, tensor in outputs.items()},
-        gradients=dict(zip(outputs, slopes, strict=False)),
-        weights={name: p.detach().clone() for name, p in weights.items()},
-        weight_gradients=dict(zip(weights, slopes[len(outputs) :], strict=True)),
+        outputs={name: tensor.detach().cpu() for name, tensor in outputs.items()},
+        gradients={name: g.cpu() for name, g in zip(outputs, slopes, strict=False)},
+        weights={name: p.detach().cpu().clone() for name, p in weights.items()},
+        weight_gradients={
+            name: g.cpu() for name, g in zip(weights, slopes[len(outputs) :], strict=True)
+        },
     )
 
 
@@ -133,7 +137,8 @@ def measure_batch_noise(
     model is taken in evaluation mode, where an example's loss doesn't depend on the others.
     """
     with evaluating(model):
-        each = F.cross_entropy(model(windows[:, :-1]), windows[:, -1], reduction="none")
+        windows = windows.to(device_of(model))
+        each = F.cross_entropy(model(windows[:, :-1]), windows[:, -1], reduction="none").cpu()
     spreads = []
     for size in batch_sizes:
         picked = torch.randint(len(each), (draws, size), generator=generator)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
+from coursekit.device import device_of
 from coursekit.score import evaluating
 
 Pick = Callable[[Tensor], int]
@@ -89,8 +90,7 @@ def generate(
 
 
 def _batch(tokens: Sequence[int], model: nn.Module) -> Tensor:
-    device = next((weight.device for weight in model.parameters()), None)
-    return torch.tensor([tokens], dtype=torch.long, device=device)
+    return torch.tensor([tokens], dtype=torch.long, device=device_of(model))
 
 
 def sample_text(
@@ -107,7 +107,8 @@ def sample_text(
 ) -> str:
     """Continue `prompt` by up to `steps` tokens, picked by chance; return what is new.
 
-    Ends early at `stop`, which is not returned. See `generate` and `pick_by_chance`.
+    Ends early at `stop`, a token of the text or a special one, which is not returned. See
+    `generate` and `pick_by_chance`.
 
     Raises:
         ValueError: if the prompt is too short for the model, or `stop` is not one token.
@@ -117,8 +118,15 @@ def sample_text(
         raise ValueError(f"{prompt=} is empty: begin with the boundary token")
     if not hasattr(model, "advance") and len(tokens) < model.context:
         raise ValueError(f"{prompt=} is shorter than the model's context of {model.context}")
-    if stop is not None and len(vocabulary.encode(stop)) != 1:
-        raise ValueError(f"{stop=} is not a single token: name the one that ends a text")
-    end = None if stop is None else vocabulary.encode(stop)[0]
+    end = None if stop is None else _one_token(stop, vocabulary)
     endless = generate(model, tokens, pick_by_chance(generator, temperature, top_k), cached=cached)
     return vocabulary.decode(list(takewhile(lambda token: token != end, islice(endless, steps))))
+
+
+def _one_token(stop: str, vocabulary: Tokenizer) -> int:
+    """Return the id of a token that ends texts; a special one, no part of a text, by its name."""
+    special = getattr(vocabulary, "special", {})
+    ids = [special[stop]] if stop in special else vocabulary.encode(stop)
+    if len(ids) != 1:
+        raise ValueError(f"{stop=} is not a single token: name the one that ends a text")
+    return ids[0]

@@ -9,6 +9,8 @@ from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from coursekit.device import device_of
+
 AT_ONCE = 32_768
 """Windows that pass through a model together when it is scored; bounds the memory."""
 
@@ -51,7 +53,7 @@ def mean_nll(model: nn.Module, windows: Int[Tensor, "N n"]) -> float:
         )
     total = 0.0
     with evaluating(model):
-        for part in windows.split(AT_ONCE):
+        for part in windows.to(device_of(model)).split(AT_ONCE):
             total += F.cross_entropy(model(part[:, :-1]), part[:, -1], reduction="sum").item()
     return total / len(windows)
 
@@ -95,7 +97,7 @@ def text_nll(
             f"{len(tokens)} tokens, {stride=}, {context=}: a text needs two tokens, and "
             f"1 ≤ stride ≤ context ≤ {model.context}, the model's"
         )
-    device = next(model.parameters()).device
+    device = device_of(model)
     inputs, targets = tokens[:-1].to(device), tokens[1:].to(device)
     total, scored = 0.0, 0
     with evaluating(model):

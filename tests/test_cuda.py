@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from coursekit.data import NEWS
 from coursekit.data.windows import draw_batches
+from coursekit.device import pick_device
 from coursekit.score import text_nll
 from coursekit.training import job
 from coursekit.training.checkpoint import Checkpoint, load_checkpoint
@@ -50,6 +51,13 @@ def test_the_gpu_learns_what_the_cpu_learns(precision, tolerance):
     assert model[3].weight.device.type == DEVICE
     assert there.losses == pytest.approx(here.losses, abs=tolerance)
     assert there.skipped == []
+
+
+def test_the_gpu_convolves_as_exactly_as_the_cpu():
+    convolution, x = nn.Conv1d(64, 64, 3), torch.randn(8, 64, 50)
+    with torch.no_grad():
+        here, there = convolution(x), convolution.to(pick_device(DEVICE))(x.to(DEVICE)).cpu()
+    torch.testing.assert_close(there, here, rtol=1e-5, atol=1e-5)
 
 
 def test_a_step_that_overflows_on_the_gpu_is_skipped():

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from coursekit.device import (
+    device_of,
     peak_megabytes,
     pick_device,
     random_states,
@@ -32,6 +34,14 @@ def test_the_environment_names_the_device(bare, monkeypatch):
 def test_a_named_device_comes_before_the_environment(bare, monkeypatch):
     monkeypatch.setenv("COURSEKIT_DEVICE", "meta")
     assert pick_device("cpu") == torch.device("cpu")
+
+
+def test_a_model_is_where_its_parameters_or_else_its_buffers_are():
+    table = nn.Module()
+    assert device_of(table) == torch.device("cpu")
+    table.register_buffer("rows", torch.zeros(2, device="meta"))
+    assert device_of(table) == torch.device("meta")
+    assert device_of(nn.Sequential(nn.Linear(2, 3), table)) == torch.device("cpu")
 
 
 def test_an_accelerator_is_not_taken_unasked(bare, monkeypatch):

@@ -272,6 +272,20 @@ def test_a_text_can_not_end_at_what_is_several_tokens():
         sample_text(letters_gpt(256), bpe, "a", 5, Generator(), stop="é")
 
 
+def test_a_text_can_end_at_a_special_token():
+    bpe = BPE({bytes([i]): i for i in range(256)}, special={"<|end|>": 256})
+    model = letters_gpt(257)
+    model.norm.weight.data.zero_()  # now a logit is the sum of a row of the head
+    model.norm.bias.data.fill_(1)
+    model.head.weight.data.fill_(-9)
+    model.head.weight.data[[97, 256]] = 9
+    drawn = [
+        sample_text(model, bpe, "a", 20, Generator().manual_seed(s), "<|end|>") for s in range(9)
+    ]
+    assert set("".join(drawn)) == {"a"}
+    assert min(map(len, drawn)) < max(map(len, drawn)) < 20
+
+
 @pytest.mark.parametrize("cached", [False, True])
 def test_drawing_a_text_touches_no_global_generator(cached):
     model, before = letters_gpt(), torch.get_rng_state()

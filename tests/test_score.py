@@ -254,6 +254,19 @@ def test_a_text_is_scored_in_evaluation_mode_and_the_model_left_as_it_was():
     assert torch.is_grad_enabled()
 
 
+class Uniform(torch.nn.Module):
+    """Gives each of five tokens the same share; it has nothing to train."""
+
+    context = 4
+
+    def forward(self, tokens):
+        return torch.zeros(*tokens.shape, 5)
+
+
+def test_a_model_without_parameters_is_scored_where_the_text_is_read():
+    assert text_nll(Uniform(), torch.arange(9) % 5) == pytest.approx(math.log(5), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("n", "options", "message"),
     [

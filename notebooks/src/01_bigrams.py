@@ -25,7 +25,7 @@ from torch.testing import assert_close
 from coursekit import data
 from coursekit.notebook import claim, figure, setup, show
 
-setup("01_bigrams", seed=42)
+device = setup("01_bigrams", seed=42)
 names = data.names()
 
 # %% [markdown]
@@ -428,13 +428,14 @@ assert_close(slope, by_hand, rtol=0, atol=1e-12)
 # %% tags=["data"]
 def descend(counts, steps, rate=50.0, seed=42):
     torch.manual_seed(seed)
-    layer, losses = Bigram(len(counts)).double(), []
+    layer, losses = Bigram(len(counts)).double().to(device), []
+    counts = counts.to(device)
     for _ in range(steps):
         loss = table_nll(layer.weights, counts)
         (slope,) = torch.autograd.grad(loss, layer.weights)
         layer.weights.data -= rate * slope
         losses.append(loss.item())
-    return layer, losses
+    return layer.cpu(), losses
 
 
 # %% tags=["data"]

@@ -25,7 +25,7 @@ from coursekit.data.windows import word_windows
 from coursekit.notebook import claim, figure, setup, show
 from coursekit.tokens.vocabulary import Vocabulary
 
-setup("02_mlp_batchnorm", seed=42)
+device = setup("02_mlp_batchnorm", seed=42)
 names = data.names()
 
 # %% [markdown]
@@ -509,7 +509,7 @@ from coursekit.data.windows import draw_batches
 
 def start(normalised=False, seed=42, **options):
     torch.manual_seed(seed)
-    return MLP(MLPConfig(vocab_size=27, normalised=normalised), **options)
+    return MLP(MLPConfig(vocab_size=27, normalised=normalised), **options).to(device)
 
 
 model = start()
@@ -553,7 +553,7 @@ show(take_snapshot)
 def deep(gain, normalised=False, n_hidden=6):
     torch.manual_seed(42)
     config = MLPConfig(vocab_size=27, d_hidden=100, n_hidden=n_hidden, normalised=normalised)
-    return MLP(config, gain=gain)
+    return MLP(config, gain=gain).to(device)
 
 
 def look(model):
@@ -748,7 +748,8 @@ claim("bn-gain-does-not-matter", max(gaps), high=0.02, why="equal up to ε", dat
 # %% tags=["data", "nbval-ignore-output"]
 torch.manual_seed(42)
 normed_model = MLP(MLPConfig(vocab_size=27, normalised=True))
-train_briefly(normed_model)
+train_briefly(normed_model.to(device))
+normed_model.cpu()
 layer, norm = normed_model.hidden[0], normed_model.hidden[1]
 with torch.no_grad():
     inputs = layer(normed_model.join(normed_model.embedding(train[:, :3])).squeeze(1))
@@ -894,8 +895,8 @@ print(f"{len(train):,} windows, {len(contexts):,} different contexts")
 # %% tags=["data"]
 model = start()
 with torch.no_grad():
-    one_by_one = F.cross_entropy(model(train[:, :3]), train[:, 3])
-    grouped = table_nll(model(contexts), counts)
+    one_by_one = F.cross_entropy(model(train[:, :3].to(device)), train[:, 3].to(device))
+    grouped = table_nll(model(contexts.to(device)), counts.to(device))
 assert_close(one_by_one, grouped, rtol=1e-5, atol=1e-5)
 
 
@@ -939,7 +940,8 @@ def run_grouped(model, rate, steps, weight_decay=0.0):
 
 def wider(seed=42, **changes):
     torch.manual_seed(seed)
-    return MLP(MLPConfig(**{"vocab_size": 27, "d_embedding": 24, "normalised": True} | changes))
+    sizes = {"vocab_size": 27, "d_embedding": 24, "normalised": True} | changes
+    return MLP(MLPConfig(**sizes)).to(device)
 
 
 ladder["each context once"] = run_grouped(start(), 0.03, 400)
@@ -1029,10 +1031,10 @@ generator = torch.Generator().manual_seed(42)
 # %% tags=["data"]
 def two_numbers(seed):
     model, _ = run_grouped(wider(seed=seed, d_embedding=2), 0.03, 250)
-    return model.embedding.weight.detach()[1:]  # without the boundary
+    return model.embedding.weight.detach().cpu()[1:]  # without the boundary
 
 
-many = best.embedding.weight.detach()[1:]
+many = best.embedding.weight.detach().cpu()[1:]
 torch.manual_seed(42)  # pca_lowrank draws
 axes_of_most = torch.pca_lowrank(many, q=2)[2]
 maps = {"2 numbers": two_numbers(42), "2 numbers, another seed": two_numbers(43)}
@@ -1123,7 +1125,7 @@ claim("small-text-windows", len(seen) + len(unseen), 769, 769, why="628 - 8 and 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(42)
 config = MLPConfig(vocab_size=len(characters), n_hidden=2, **sizes)
-reader = MLP(config, activation=torch.nn.ReLU, gain=2**0.5)
+reader = MLP(config, activation=torch.nn.ReLU, gain=2**0.5).to(device)
 curve = []
 batches = draw_batches(seen, 124, torch.Generator().manual_seed(42))  # five batches an epoch
 
@@ -1190,7 +1192,8 @@ claim("real-text-copied", share_copied(rest_text, source_text), high=0.02, why="
 
 # %% tags=["nbval-ignore-output"]
 with torch.no_grad():
-    share = {t: (reader(unseen[:, :8]) / t).softmax(-1) for t in (0.5, 0.8, 1.0)}
+    logits = reader(unseen[:, :8].to(device)).cpu()
+share = {t: (logits / t).softmax(-1) for t in (0.5, 0.8, 1.0)}
 entropy = [-(p * p.clamp(min=1e-30).log()).sum(-1).mean().item() for p in share.values()]
 print("mean entropy at 0.5, 0.8, 1:", [f"{e:.3f}" for e in entropy])
 gain = min(entropy[1] - entropy[0], entropy[2] - entropy[1])

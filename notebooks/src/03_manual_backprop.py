@@ -24,7 +24,7 @@ from coursekit.data.windows import word_windows
 from coursekit.notebook import claim, figure, setup, show
 from coursekit.tokens.vocabulary import Vocabulary
 
-setup("03_manual_backprop", seed=42)
+device = setup("03_manual_backprop", seed=42)
 names = data.names()
 
 # %% [markdown]
@@ -656,11 +656,11 @@ def draw(size, seed=42):
     generator = torch.Generator().manual_seed(seed)
     while True:
         picked = torch.randint(len(train), (size,), generator=generator)
-        yield train[picked, :3], train[picked, 3]
+        yield train[picked, :3].to(device), train[picked, 3].to(device)
 
 
 def descend_by_hand(p, steps, rate=0.1, size=32):
-    p, losses = {name: value.clone() for name, value in p.items()}, []
+    p, losses = {name: value.clone().to(device) for name, value in p.items()}, []
     for step, batch in zip(range(steps), draw(size), strict=False):
         loss, gradients = short_gradients(p, *batch)
         for name, value in p.items():
@@ -671,7 +671,7 @@ def descend_by_hand(p, steps, rate=0.1, size=32):
 
 # %% tags=["data"]
 def descend_by_autograd(p, steps, rate=0.1, size=32):
-    p = {name: value.clone().requires_grad_() for name, value in p.items()}
+    p = {name: value.clone().to(device).requires_grad_() for name, value in p.items()}
     losses = []
     for step, batch in zip(range(steps), draw(size), strict=False):
         loss = pass_forward(p, *batch)["loss"]

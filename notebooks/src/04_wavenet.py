@@ -23,7 +23,7 @@ from coursekit.data.windows import word_windows
 from coursekit.notebook import claim, figure, setup, show
 from coursekit.tokens.vocabulary import Vocabulary
 
-setup("04_wavenet", seed=42)
+device = setup("04_wavenet", seed=42)
 names = data.names()
 
 # %% [markdown]
@@ -254,7 +254,7 @@ tree_sizes = PairFusionConfig(vocab_size=V)  # context 8, 24 numbers a letter, 1
 
 def start(seed=42, kind=PairFusion, config=tree_sizes):
     torch.manual_seed(seed)
-    return kind(config)
+    return kind(config).to(device)
 
 
 def run(model, optimiser, batches, steps, **options):
@@ -417,7 +417,7 @@ show(DilatedFusion)
 
 # %% tags=["data", "nbval-ignore-output"]
 stack = DilatedFusion(tree).eval()
-tokens = torch.tensor([vocabulary.encode("." * 8 + "alexandra")])
+tokens = torch.tensor([vocabulary.encode("." * 8 + "alexandra")], device=device)
 with torch.no_grad():
     everywhere = stack(tokens)
     one_by_one = torch.stack([tree(tokens[:, t - 7 : t + 1]) for t in range(7, 17)], 1)
@@ -596,7 +596,8 @@ def train_digits(coordinates, seed, steps=150):
     options = {"steps": steps, "loss": pixel_nll, "schedule": warm_up_cosine(steps)}
     fit(net, adamw(net, 0.01, weight_decay=0.1), batches, **options)
     with torch.no_grad():
-        return pixel_nll(net(read_pixels(ink_test, coordinates)), ink_test).item()
+        logits = net(read_pixels(ink_test, coordinates).to(device))
+    return pixel_nll(logits, ink_test.to(device)).item()
 
 
 # %% tags=["nbval-ignore-output"]
@@ -655,7 +656,7 @@ class Meter:
 
 
 # %% tags=["data", "nbval-ignore-output"]
-word = torch.tensor([vocabulary.encode("." * 7 + ".alexandra.")])
+word = torch.tensor([vocabulary.encode("." * 7 + ".alexandra.")], device=device)
 meter = Meter(tree)
 with torch.no_grad():
     logits = stack(word[:, :-1])[0, 7:]
@@ -710,7 +711,7 @@ for how, model, cached in (("tree", tree, False), ("cache", stack, True)):
     seconds[how] = time.perf_counter() - begin
 begin = time.perf_counter()
 with torch.no_grad():
-    stack(torch.zeros(1, 500, dtype=torch.long))
+    stack(torch.zeros(1, 500, dtype=torch.long, device=device))
 print(f"all 500 steps in one call: {1000 * (time.perf_counter() - begin):.1f} ms")
 print({how: f"{1000 * t:.0f} ms for 500 letters" for how, t in seconds.items()})
 
@@ -821,7 +822,8 @@ def forecast_days(a, b, seed, stretching=0.5, steps=100):
     optimiser = adamw(net, 0.005, weight_decay=1.0)
     fit(net, optimiser, batches, steps=steps, loss=next_day_nll, schedule=smooth, clip=0.3)
     with torch.no_grad():
-        out = net(features(returns[None, : b - 1] / s))[0, a - 1 :].double()
+        past = features(returns[None, : b - 1] / s).to(device)
+        out = net(past)[0, a - 1 :].cpu().double()
     return out[:, 0] * s, out[:, 1] + s.log()
 
 

@@ -5,7 +5,7 @@
 #
 # **Afterwards you can** build vocabularies of characters, words and bytes and say what each loses, keep control tokens out of reach of ordinary text, train byte pair encoding by hand and use it fast, read the patterns of GPT-2 and GPT-4, correct what is often said of them, and turn interest rates into tokens.
 #
-# **Before**: notebook 1 (vocabularies of characters, counting pairs).
+# **Before**: notebook 1 (vocabularies of characters, counting pairs); 2.1 (a table that gives each id a vector).
 #
 # **Runs in** {runs_in}.
 #
@@ -99,7 +99,7 @@ claim("unknown-plays", unknown["plays"], 0.2195, 0.2197, **about)
 # %% [markdown]
 # ## 5.2 An order that lasts
 #
-# Ids are a numbering of the vocabulary: each token has one number, each number one token. In formulas they often run from 1 to V. In code they run from 0 to V - 1, because they are rows of a table:
+# Ids are a numbering of the vocabulary: each token has one number, each number one token. In formulas they often run from 1 to V. In code they run from 0 to V - 1, because they are rows of a table (`nn.Embedding` makes one: here a vector of 5 numbers for each id):
 
 # %%
 from coursekit.tokens.vocabulary import Vocabulary
@@ -419,7 +419,7 @@ def apply_merges(ids, merges):
 exercises.check_apply_merges(apply_merges)
 
 # %% [markdown]
-# Applied to the training text itself, that gives back the training tokens. The library's version does the same with a heap, so that it need not look at all pairs after each merge; it names a token by its bytes, and a **rank** is the id that those bytes have.
+# Applied to the training text itself, that gives back the training tokens. The library's version does the same with a **heap**, a list so arranged that its smallest entry is always at hand, so that it need not look at all pairs after each merge. It names a token by its bytes, and a **rank** is the id that those bytes have.
 
 # %% tags=["shown"]
 from coursekit.tokens.merges import merge_ranked
@@ -491,7 +491,7 @@ with tempfile.TemporaryDirectory() as folder:
 # %% [markdown]
 # ## 5.7 The same merges, faster
 #
-# Recounting every pair for each merge reads the whole text again and again. It need not: merging one pair changes the counts only where the pair stood. So the library keeps a ledger: how often each pair occurs, and where; a heap has the most frequent one on top. And if the text is cut into chunks first, each *different* chunk is merged once, however often it occurs.
+# Recounting every pair for each merge reads the whole text again and again. It need not: merging one pair changes the counts only where the pair stood. So the library keeps a ledger: how often each pair occurs, and where; a heap has the most frequent one at hand. And if the text is cut into chunks first, each *different* chunk is merged once, however often it occurs.
 
 # %% tags=["shown"]
 from coursekit.tokens.merges import PairLedger, learn_merges
@@ -561,7 +561,7 @@ claim("merges-across-words", across, 8, 8, **about)
 # %% [markdown]
 # "e " and "s " glue the end of one word to the next. So GPT-2 and its successors first *cut* the text with a regular expression. Then merges happen within chunks only.
 #
-# A version of the two main rules that you will find printed: `(?\p{L}+)` and `(?[^\s\p{L}\p{N}]+)`. Does it compile?
+# (`+` means "one or more", `?` "one or none", `[…]` any of the characters listed, `[^…]` any other.) A version of the two main rules that you will find printed: `(?\p{L}+)` and `(?[^\s\p{L}\p{N}]+)`. Does it compile?
 
 # %%
 failed = 0
@@ -670,7 +670,7 @@ claim("gpt4-assigned", plain + len(gpt4.special), 100261, 100261, why="5 special
 claim("gpt4-largest-id", len(gpt4) - 1, 100276, 100276, why="<|endofprompt|>", data="gpt4")
 
 # %% [markdown]
-# You will often read that GPT-4's vocabulary, called cl100k_base, has 100,277 tokens. That is its largest id plus one, what the library tiktoken returns as `n_vocab`. Sixteen ids below are no token's: 100,261 are assigned. (A table of embeddings needs a row for each id all the same.) GPT-3 uses GPT-2's vocabulary, and reads 2,048 tokens at most. All of these complete documents; to answer questions they are trained further.
+# You will often read that GPT-4's vocabulary, called cl100k_base, has 100,277 tokens. That is its largest id plus one, what OpenAI's own package, tiktoken, returns as `n_vocab`. Sixteen ids below are no token's: 100,261 are assigned. (A table of embeddings needs a row for each id all the same.) GPT-3 uses GPT-2's vocabulary, and reads 2,048 tokens at most. All of these complete documents; to answer questions they are trained further.
 #
 # **A table that is often printed**, completely:
 #
@@ -991,7 +991,7 @@ claim("rate-changes", len(symbols), 22, 22, why="counted")
 merges, (moves,) = recount_and_merge([(changes - changes.min()).tolist()], range(100, 150))
 
 # %% [markdown]
-# A third way is to write the number down, digit by digit: 12 symbols for everything, five tokens a day. All ways side by side; the last column is the entropy of the tokens (notebook 1), times tokens a day: what a model pays that knows nothing but how frequent each token is.
+# A third way is to write the number down, digit by digit: 12 symbols for everything, five tokens a day. All ways side by side; the last column is the **entropy** of the tokens, $-\sum p \ln p$ with $p$ the share of each, times tokens a day. That is the loss of a model that knows nothing but how frequent each token is (the unigram of notebook 1).
 
 # %%
 written = "\n".join(f"{rate:.2f}" for rate in grid.decode(levels).tolist())
