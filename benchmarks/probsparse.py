@@ -3,8 +3,8 @@
     python -m benchmarks.probsparse [piece …]
 
 Without a piece, all of them one after the other, each in a process of its own (a few minutes);
-with pieces, only these, such as `4096`. Writes benchmarks/probsparse.md and .png from what all
-pieces so far have left in build/.
+with pieces, only these, such as `4096` or `growth`. Writes benchmarks/probsparse.md and .png from
+what all pieces so far have left in build/.
 """
 
 import json
@@ -135,13 +135,24 @@ def measure(steps: int, rules: dict[str, Rule] = RULES, rounds: int | None = Non
     return times
 
 
+def measure_growth(lengths: Sequence[int] = LENGTHS, rounds: int = 9) -> dict[int, list[float]]:
+    """Time ours at all lengths in turn, so that a machine that slows down slows all of them."""
+    times: dict[int, list[float]] = {n: [] for n in lengths}
+    for _ in range(rounds):
+        for n in lengths:
+            times[n] += measure(n, {"ours": RULES["ours"]}, rounds=1)["ours"]
+    return times
+
+
 def exponent(lengths: Sequence[int], times: Sequence[float]) -> float:
     """Return the slope of log time against log length, by least squares."""
     x, y = ([math.log(value) for value in values] for values in (lengths, times))
     return statistics.linear_regression(x, y).slope
 
 
-def report(found: dict[int, dict[str, list[float]]]) -> str:
+def report(
+    found: dict[int, dict[str, list[float]]], growing: dict[int, list[float]] | None = None
+) -> str:
     """Write the results as Markdown."""
     middle = {
         n: {name: statistics.median(times) for name, times in rows.items() if times}
@@ -179,6 +190,10 @@ def report(found: dict[int, dict[str, list[float]]]) -> str:
             power = exponent(known, [middle[n][name] for n in known])
             span = f"{known[0]:,} … {known[-1]:,}"
             lines.append(f"| {name}, {span} | {power:.2f} | {1.25 if name == 'ours' else '–'} |")
+    if growing:
+        power = exponent([*growing], [statistics.median(times) for times in growing.values()])
+        span = f"{min(growing):,} … {max(growing):,}, all lengths in turn in one process"
+        lines.append(f"| ours, {span} | {power:.2f} | 1.25 |")
     lines += ["", "| ratio | reached | at least |", "|---|---|---|"]
     for name, n, goal in (("published", 4096, 6), ("fused", 4096, 25), ("fused", 8192, 60)):
         if name in middle.get(n, {}):
@@ -206,12 +221,14 @@ def draw(found: dict[int, dict[str, list[float]]]) -> None:
 def main(pieces: Sequence[str]) -> None:
     """Time the lengths asked for, each in a process of its own, and write what is known."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    for steps in pieces or map(str, LENGTHS):
+    for steps in pieces or [*map(str, LENGTHS), "growth"]:
         command = [sys.executable, "-m", "benchmarks.probsparse", "time", steps]
         one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         subprocess.run(command, env=os.environ | one, check=True)
-    found = {int(path.stem): json.loads(path.read_text()) for path in KEPT.glob("*.json")}
-    text = report(found)
+    found = {int(path.stem): json.loads(path.read_text()) for path in KEPT.glob("[0-9]*.json")}
+    growth = KEPT / "growth.json"
+    known = json.loads(growth.read_text()) if growth.exists() else {}
+    text = report(found, {int(n): times for n, times in known.items()})
     print(text)
     (HERE / "probsparse.md").write_text(text, "utf-8")
     draw(found)
@@ -219,7 +236,9 @@ def main(pieces: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    if sys.argv[1:2] == ["time"]:
+    if sys.argv[1:] == ["time", "growth"]:
+        (KEPT / "growth.json").write_text(json.dumps(measure_growth()))
+    elif sys.argv[1:2] == ["time"]:
         n = int(sys.argv[2])
         # Beyond 8,192 the gathered keys take gigabytes and the fused kernel minutes.
         names = RULES if n <= ONCE_FROM else ["ours", "lean"]

@@ -146,7 +146,7 @@ def _slopes(
         )
         by_step = [g.abs().movedim(axis, 0).flatten(1).amax(1) for g in found]
         rows.append(torch.stack(by_step).amax(0))
-    return torch.stack(rows)
+    return torch.stack(rows).cpu()
 
 
 @torch.no_grad()
@@ -169,7 +169,7 @@ def _replace_later(
             if x.is_floating_point():
                 later.copy_(3 * torch.randn(later.shape, generator=generator, dtype=x.dtype))
             else:
-                later.random_(0, int(x.max()) + 1)
+                later.copy_(torch.randint(int(x.max()) + 1, later.shape, generator=generator))
         before = (run(*changed) - y).abs().movedim(axis, 0)[: start + (not own)]
         rows = before.flatten(1) if axis == 1 else before
         moves[: len(before), start] = before.flatten(1).amax(1)

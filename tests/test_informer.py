@@ -156,11 +156,13 @@ def test_blocks_that_add_nothing_leave_the_embedding():
     for name, weight in model.named_parameters():
         if ".out." in name and not name.startswith(("encoder_emb", "decoder_emb")):
             weight.data.zero_()
-    norm = lambda x: F.layer_norm(x, (CONFIG.d_model,))
-    expected = norm(model.encoder_embedding(past, marks[:, :L]))
+    width = (CONFIG.d_model,)
+    expected = F.layer_norm(model.encoder_embedding(past, marks[:, :L]), width)
     assert_close(model.encode(past, marks[:, :L]), expected, **EXACT)
     x = model.decoder_embedding(model.guide(past, known), marks[:, L - G :], L - G)
-    assert_close(model(past, known, marks), model.head(norm(x)[:, G:])[..., 0], **EXACT)
+    assert_close(
+        model(past, known, marks), model.head(F.layer_norm(x[:, G:], width))[..., 0], **EXACT
+    )
 
 
 @pytest.mark.parametrize("distil", [True, False])
@@ -169,11 +171,11 @@ def test_the_parameters_are_as_many_as_the_formula_says(distil, calendar):
     c, t, blocks = CONFIG.d_model, CONFIG.d_time, CONFIG.n_encoder
     attention, feed_forward, norm = 4 * (c * c + c), 8 * c * c + 5 * c, 2 * c
     dates = (24 + 7 + 12) * t + (3 * t * c + c) + (c * c + c) if calendar else 0
-    embedding = lambda columns: columns * c + c + dates + norm
+    embeddings = (2 * K + 1) * c + 2 * (c + dates + norm)
     encoder = blocks * (attention + feed_forward + 2 * norm) + norm
     encoder += distil * (blocks - 1) * (3 * c * c + c)
     decoder = CONFIG.n_decoder * (2 * attention + feed_forward + 3 * norm) + norm
-    expected = embedding(K) + embedding(K + 1) + encoder + decoder + c + 1
+    expected = embeddings + encoder + decoder + c + 1
     model = informer(distil=distil, **({} if calendar else {"calendar": None}))
     assert sum(p.numel() for p in model.parameters()) == expected
 

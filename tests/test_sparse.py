@@ -365,4 +365,6 @@ def test_the_benchmark_runs_and_says_what_it_found():
     assert {name: len(took) for name, took in times.items()} == dict.fromkeys(probsparse.RULES, 2)
     text = probsparse.report({64: times, 128: times, 4096: times})
     assert "published : ours at 4,096" in text
+    growing = probsparse.measure_growth((32, 64), rounds=1)
+    assert "all lengths in turn" in probsparse.report({64: times}, growing)
     assert probsparse.exponent([1, 10, 100], [2.0, 20.0, 200.0]) == pytest.approx(1)

@@ -71,8 +71,9 @@ class TimeSeries:
         Raises:
             ValueError: if there is no such column, or the first is known in advance.
         """
-        if not columns or set(columns) - set(self.columns):
-            raise ValueError(f"{self.name} has no {columns}: take from {self.columns}")
+        missing = [column for column in columns if column not in self.columns]
+        if missing or not columns:
+            raise ValueError(f"{self.name} has no {missing}: take one or more of {self.columns}")
         values = self.values[:, [self.columns.index(column) for column in columns]]
         known = tuple(column for column in self.known if column in columns)
         return replace(self, values=values, columns=columns, known=known)
@@ -212,7 +213,7 @@ def _refuse_numbers(column: "pandas.Series", times: list[datetime]) -> None:
     bad = (~numbers.isfinite()).nonzero()[:, 0].tolist()
     if bad:
         raise ValueError(
-            f"column {column.name!r} misses {len(bad)} value(s) or has them infinite, the first "
+            f"{len(bad)} value(s) of column {column.name!r} are missing or infinite, the first "
             f"at {times[bad[0]]}: fill them by frame.ffill(), which looks only back, or cut the "
             "rows before and after"
         )

@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from coursekit.data.frame import TimeSeries
 
-Inputs = tuple[Float[Tensor, "B L C"], Float[Tensor, "B P C"], Int[Tensor, "B N 3"]]
+ForecastInputs = tuple[Float[Tensor, "B L C"], Float[Tensor, "B P C"], Int[Tensor, "B N 3"]]
 """The past, what is known of the steps to come, and the calendar of all N = L + P steps."""
 
 
@@ -90,7 +90,7 @@ class ForecastWindows:
         """The row of the first window's first target."""
         return max(self.start, self.past)
 
-    def take(self, rows: Int[Tensor, "B"]) -> tuple[Inputs, Float[Tensor, "B P"]]:
+    def take(self, rows: Int[Tensor, "B"]) -> tuple[ForecastInputs, Float[Tensor, "B P"]]:
         """Cut the windows with these numbers, 0 being the first: inputs and targets.
 
         Of the steps to come the inputs hold the known columns and zeros, and the calendar.
@@ -99,7 +99,9 @@ class ForecastWindows:
             ValueError: if there is no window of that number.
         """
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
-            raise ValueError(f"windows {rows.tolist()} must be between 0 and {len(self) - 1}")
+            raise ValueError(
+                f"windows {rows.min()} to {rows.max()} must be between 0 and {len(self) - 1}"
+            )
         offsets = torch.arange(self.first - self.past, self.first + self.horizon)
         steps = (rows.cpu()[:, None] + offsets).to(self.values.device)
         past, future = self.values[steps].split([self.past, self.horizon], 1)
@@ -107,7 +109,7 @@ class ForecastWindows:
         known[..., shown] = future[..., shown]
         return (past, known, self.calendar[steps]), future[..., 0]
 
-    def batches(self, size: int) -> Iterator[tuple[Inputs, Float[Tensor, "B P"]]]:
+    def batches(self, size: int) -> Iterator[tuple[ForecastInputs, Float[Tensor, "B P"]]]:
         """Yield every window once, in order, `size` at a time; the last batch may be smaller."""
         if size < 1:
             raise ValueError(f"{size=} must be at least 1")
@@ -166,7 +168,7 @@ def split_windows(
 
 def draw_forecasts(
     windows: ForecastWindows, batch_size: int, generator: Generator
-) -> Iterator[tuple[Inputs, Float[Tensor, "B P"]]]:
+) -> Iterator[tuple[ForecastInputs, Float[Tensor, "B P"]]]:
     """Yield batches of windows without end, each window once before any comes again.
 
     The windows that are left at the end of a round, fewer than a batch, are skipped in it.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -106,7 +107,7 @@ class SeriesTransformer(nn.Module):
         def block() -> Block:
             mixing = attention(width, config.n_head, rule)
             thinking = FeedForward(width, activation)
-            return Block(mixing, thinking, lambda: norm(width), dropout=config.dropout)
+            return Block(mixing, thinking, partial(norm, width), dropout=config.dropout)
 
         self.input = nn.Linear(config.n_column, width)
         self.positions = positions(config.context, width) if positions else None
