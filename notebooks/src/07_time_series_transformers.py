@@ -1601,7 +1601,7 @@ figure(
 #
 # - The error depends on the hours ahead, and not for all in the same way. A single number hides that; ask for the horizon.
 # - The iterated forecasters read their own forecasts. They were fitted to true values, so what they read later is something they never saw in training. The linear rule with one set of weights per hour ahead has no such trouble. The Informer of notebook 8 avoids it, too: it forecasts all hours in one go.
-# - Kernel 6 was much better one step ahead (section 7.6, another column). On the temperature, 24 steps ahead, nothing of that is left beyond the spread over three starts. On the stand-in, whose days have a firm shape, the gain stays. One start of each would have told you anything.
+# - Kernel 6 was much better one step ahead (section 7.6, another column). On the temperature, 24 steps ahead, nothing of that is left beyond the spread over three starts. On the stand-in, whose days have a firm shape, the gain stays. On the temperature, one start of each could have told you either.
 #
 # Why show a transformer that loses? Because this is what happens on small, noisy series, and because a table without the winning rule would have told you the opposite. Zeng et al. (2023) found the same for far larger models, on the temperature series and others. Where it pays: many related series that share one model, long histories, covariates that interact.
 
