@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from coursekit.data.horizon import ForecastWindows, Scaler
+from coursekit.device import device_of
 from coursekit.score import evaluating
 
 
@@ -82,27 +82,46 @@ def score_forecasts(
         ValueError: if there are no windows, not all came, or a forecast is misshapen or not finite.
     """
     model = forecaster if isinstance(forecaster, nn.Module) else nn.Module()
-    device = next(chain(model.parameters(), model.buffers(), [torch.empty(0)])).device
-    errors, total = [], 0.0
+    device, made = device_of(model), []
     with evaluating(model):
         for inputs, target in windows.batches(batch_size):
-            forecast = forecaster(*(x.to(device) for x in inputs)).to("cpu", torch.float64)
+            forecast = forecaster(*(x.to(device) for x in inputs)).cpu()
             if forecast.shape != target.shape or not forecast.isfinite().all():
                 raise ValueError(
                     f"a forecast of shape {tuple(forecast.shape)} for targets of shape "
                     f"{tuple(target.shape)}: return one finite number for each"
                 )
-            target = target.to("cpu", torch.float64)
-            errors.append(forecast - target)
-            total += target.sum().item()
-    scored = sum(map(len, errors))
+            made.append((forecast, target.cpu()))
+    scored = sum(len(target) for _, target in made)
     if not scored or scored != len(windows):
         raise ValueError(f"scored {scored} of {len(windows)} windows: each must come, once")
-    error = torch.cat(errors)
-    return ForecastScore(
+    return score_errors(
+        *map(torch.cat, zip(*made, strict=True)),
         look_back=inputs[0].shape[1],
         parameters=sum(p.numel() for p in model.parameters()),
-        target_mean=total / error.numel(),
+    )
+
+
+def score_errors(
+    forecast: Float[Tensor, "N P"],
+    target: Float[Tensor, "N P"],
+    *,
+    look_back: int,
+    parameters: int = 0,
+) -> ForecastScore:
+    """Return the errors of forecasts that are there already, such as those of a walk-forward.
+
+    Args:
+        forecast, target: P steps ahead from each of N windows, or days.
+        look_back: steps of the past that each was made from.
+        parameters: fitted or trained numbers.
+    """
+    target = target.double()
+    error = forecast.double() - target
+    return ForecastScore(
+        look_back=look_back,
+        parameters=parameters,
+        target_mean=target.mean().item(),
         squared=error.square().mean(1),
         mse_by_step=error.square().mean(0),
         mae_by_step=error.abs().mean(0),

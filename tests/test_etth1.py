@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
 from benchmarks import etth1
@@ -93,6 +94,39 @@ def test_training_beats_the_last_value_and_keeps_the_best_average():
     naive = etth1.judge(last_value, splits)
     assert max(etth1.judge(best, splits)) < 0.6 * min(naive)
     assert etth1.thin_mse(best, splits.test, 1) == pytest.approx(etth1.judge(best, splits)[1])
+
+
+def test_each_model_of_a_mean_is_trained_once(monkeypatch):
+    trained = []
+
+    def train(model, recipe, splits, seed):
+        trained.append((type(model), recipe, seed))
+        return nn.Identity(), 2.0
+
+    monkeypatch.setattr(etth1, "train_informer", train)
+    monkeypatch.setattr(etth1, "splits_of", lambda horizon: None)
+    etth1.train_column.cache_clear()
+    for name in etth1.OURS:
+        model, seconds = etth1.train_column(48, name, 7)
+        assert seconds == (4.0 if "mean" in name else 2.0)
+    etth1.train_column.cache_clear()
+    assert len(trained) == 3
+    assert all(seed == 7 for *_, seed in trained)
+    assert len(model.forecasters) == 2
+
+
+def test_the_mean_forecast_is_the_mean_of_forecasts():
+    class Add(nn.Module):
+        def __init__(self, number):
+            super().__init__()
+            self.number = number
+
+        def forward(self, past, known, marks):
+            return past[..., 0] + self.number
+
+    inputs = (torch.arange(6.0).view(2, 3, 1), torch.zeros(2, 3, 1), torch.zeros(2, 6, 3))
+    mean = etth1.MeanForecast([Add(1.0), Add(4.0)])
+    assert_close(mean(*inputs), inputs[0][..., 0] + 2.5)
 
 
 def test_the_report_has_every_figure():

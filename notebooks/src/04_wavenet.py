@@ -899,6 +899,39 @@ for name in forecasts:
     row = f"{name:22} {rmse:8.3f} {value:13.1f} {nll[name].mean():9.4f} {size:13.1f}"
     print(row.replace("nan", "  –"))
 
+# %% [markdown]
+# The forecasts of the *value* once more, on a card that every forecast in this course is shown on: baselines first, the number of days scored, what the scale was measured on, two units. It refuses to be made without baselines.
+
+# %% tags=["data", "nbval-ignore-output"]
+from coursekit.backtest import score_errors
+from coursekit.card import HonestyCard
+from coursekit.data.horizon import Scaler
+
+scale = returns[: spans[0][0]].std()
+percent = Scaler(torch.zeros(1).double(), 100 * scale.double()[None], spans[0][0])
+n_trained = sum(p.numel() for p in WaveNet(config).parameters())
+
+
+def value_score(name, look_back, parameters):
+    mean = forecasts[name][0].expand_as(target)
+    return score_errors(
+        mean[:, None] / scale, target[:, None] / scale, look_back=look_back, parameters=parameters
+    )
+
+
+# %% tags=["data", "nbval-ignore-output"]
+HonestyCard(
+    title="S&P 500: the return of the next day, 2008 to 2018",
+    baselines={
+        "last value": value_score("last value", 1, 0),
+        "mean of all days before": value_score("mean", spans[0][0], 1),
+        "linear, AR(2)": value_score("AR(2)", 2, 3),
+    },
+    models={"WaveNet": [value_score(f"WaveNet, seed {k}", config.context, n_trained) for k in range(3)]},
+    scaler=percent, unit="% a day",
+    without={"seasonal naive": "returns of trading days have no season"},
+)  # fmt: skip
+
 # %% tags=["data", "nbval-ignore-output"]
 nets = [name for name in forecasts if name.startswith("WaveNet")]
 by_value = [compare_losses(squared[n], squared["mean"], lags=10)[1] for n in nets]

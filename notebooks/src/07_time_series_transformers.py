@@ -1740,7 +1740,7 @@ for name, error in missed.items():
 # And the card, over all eight. A season makes no sense here, and the card wants to be told so:
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.backtest import ForecastScore
+from coursekit.backtest import score_errors
 from coursekit.data.horizon import Scaler
 
 
@@ -1753,15 +1753,12 @@ fitted_numbers["transformer"] = sum(p.numel() for p in SeriesTransformer(net_siz
 
 # %% tags=["data"]
 def sum_up(name):
-    error = missed[name] / unit
-    return ForecastScore(
+    came = changes[cuts[0] :] / unit
+    return score_errors(
+        (came - missed[name] / unit).reshape(-1, 1), came.reshape(-1, 1),
         look_back=63 if "transformer" in name else 2,
         parameters=fitted_numbers.get(name.split(", seed")[0], 0),
-        target_mean=(changes[cuts[0] :] / unit).mean().item(),
-        squared=error.square().mean(1),
-        mse_by_step=error.square().mean()[None],
-        mae_by_step=error.abs().mean()[None],
-    )
+    )  # fmt: skip
 
 
 # %% tags=["data", "nbval-ignore-output"]
