@@ -920,6 +920,7 @@ def value_score(name, look_back, parameters):
 
 
 # %% tags=["data", "nbval-ignore-output"]
+three = [value_score(f"WaveNet, seed {k}", config.context, n_trained) for k in range(3)]
 HonestyCard(
     title="S&P 500: the return of the next day, 2008 to 2018",
     baselines={
@@ -927,7 +928,7 @@ HonestyCard(
         "mean of all days before": value_score("mean", spans[0][0], 1),
         "linear, AR(2)": value_score("AR(2)", 2, 3),
     },
-    models={"WaveNet": [value_score(f"WaveNet, seed {k}", config.context, n_trained) for k in range(3)]},
+    models={"WaveNet": three},
     scaler=percent, unit="% a day",
     without={"seasonal naive": "returns of trading days have no season"},
 )  # fmt: skip

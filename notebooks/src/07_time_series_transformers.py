@@ -84,7 +84,7 @@ earlier = F.pad(path, (1, 0))[:-1]  # z_{t-1}
 terms = torch.distributions.Normal(decay * earlier, 1.0).log_prob(path)
 print(f"path {whole.log_prob(path):.6f}; sum of {steps} one-step terms {terms.sum():.6f}")
 gap = (terms.sum() - whole.log_prob(path)).abs()
-claim("chain-rule-error", gap, high=1e-12, why="an identity; rounding in double precision")
+claim("path-density-error", gap, high=1e-12, why="an identity; rounding in double precision")
 
 # %% [markdown]
 # With a fixed spread, the log density of a step is $-\tfrac12 (z_t - \hat z_t)^2$ and a constant. So to minimise the squared one-step error is to maximise the likelihood of whole paths.
@@ -219,12 +219,13 @@ from coursekit.training.optimiser import adamw, warm_up_cosine
 small = SeriesTransformerConfig(context=16, n_layer=1, n_head=2, d_model=16)
 plain = {"norm": lambda width: nn.Identity(), "positions": None}
 (held_out, blank), _ = next(draw_noise(2000, 16, seed=1))
+held_out, blank = held_out.to(device), blank.to(device)
 
 # %% tags=["nbval-ignore-output"]
 reached, reads_later = {}, {}
 for seen in (Unshifted, OneStep):
     torch.manual_seed(42)
-    model = seen(SeriesTransformer(small, **plain))
+    model = seen(SeriesTransformer(small, **plain)).to(device)
     fit(
         model, adamw(model, 0.03, weight_decay=0.0), draw_noise(32, 16, seed=42),
         steps=300, loss=F.mse_loss, schedule=warm_up_cosine(300),
@@ -266,7 +267,7 @@ def draw_waves(batch, steps, seed, period=12, spread=0.3):
 def train_waves(steps=200, length=36, context=96, **options):
     torch.manual_seed(42)
     sizes = SeriesTransformerConfig(context=context, n_layer=1, n_head=2, d_model=16)
-    model = SeriesTransformer(sizes, **options)
+    model = SeriesTransformer(sizes, **options).to(device)
     batches, smooth = draw_waves(16, length, seed=42), warm_up_cosine(steps)
     fit(OneStep(model), adamw(model, 0.01), batches, steps=steps, loss=F.mse_loss, schedule=smooth)
     return model.eval()
@@ -275,8 +276,9 @@ def train_waves(steps=200, length=36, context=96, **options):
 # %% tags=["nbval-ignore-output"]
 waves = train_waves()
 (values, blank), _ = next(draw_waves(500, 36, seed=1))
+values, blank = values.to(device), blank.to(device)
 with torch.no_grad():
-    forecast = waves(values[:, :24], torch.zeros(500, 12, 1), blank)
+    forecast = waves(values[:, :24], torch.zeros_like(values[:, 24:]), blank)
 
 # %% tags=["nbval-ignore-output"]
 ahead = values[:, 24:, 0]
@@ -356,7 +358,7 @@ R, sine, cosine = torch.zeros(D, D).double(), 2 * pair, 2 * pair + 1
 R[sine, sine] = R[cosine, cosine] = (7 * omega).cos()
 R[sine, cosine] = (7 * omega).sin()
 R[cosine, sine] = -(7 * omega).sin()
-claim("rotation-error", (codes[:-7] @ R.T - codes[7:]).abs().max(), high=1e-12, why="rounding")
+claim("rotation-error", (codes[:-7] @ R.T - codes[7:]).abs().max(), high=1e-12, why="rounding only")
 
 # %% tags=["nbval-ignore-output"]
 products = codes @ codes.T
@@ -458,6 +460,7 @@ kinds = {
 
 # %% tags=["nbval-ignore-output"]
 (values, blank), _ = next(draw_waves(500, 96, seed=1))
+values, blank = values.to(device), blank.to(device)
 print(f"{'places':14} parameters  error at steps 12–35  at steps 36–95")
 unseen = {}
 for kind, options in kinds.items():
@@ -605,14 +608,14 @@ def draw_hours(seed, batch=16):
 
 # %% tags=["data"]
 (past, _, marks), ahead = hours.valid.take(torch.arange(0, len(hours.valid), 24))
-judged = torch.cat([past, ahead[..., None]], 1), marks
+judged = torch.cat([past, ahead[..., None]], 1).to(device), marks.to(device)
 
 
 # %%
 def train_hours(seed, steps=150, **options):
     torch.manual_seed(seed)
     sizes = SeriesTransformerConfig(context=96, n_layer=1, n_head=2, d_model=16)
-    model = SeriesTransformer(sizes, relative=True, **options)
+    model = SeriesTransformer(sizes, relative=True, **options).to(device)
     smooth = {"schedule": warm_up_cosine(steps), "clip": 1.0}
     fit(
         OneStep(model), adamw(model, 0.01), draw_hours(seed), steps=steps, loss=F.mse_loss, **smooth
@@ -654,7 +657,7 @@ def share_near_zero(net):
     with torch.no_grad():
         net.one_step(*judged)
     hook.remove()
-    return (given[0].abs() < 1e-3).float().mean((0, 1)).sort().values
+    return (given[0].abs() < 1e-3).float().mean((0, 1)).sort().values.cpu()
 
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -1286,7 +1289,9 @@ for s, values in misses.items():
 # %% tags=["nbval-ignore-output"]
 claim("error-of-uniform-rows", max(misses[0.0]), high=1e-5, why="rounding: the mean is right")
 claim("error-at-factor-5", misses[1.0][2], 0.71, 0.77, why="two draws: 0.739 and 0.745, ± 0.03")
-claim("error-of-all-active", max(row[-1] for row in misses.values()), high=1e-5, why="rounding")
+claim(
+    "error-of-all-active", max(row[-1] for row in misses.values()), high=1e-5, why="rounding only"
+)
 assert all((torch.tensor(row).diff() < 0).all() for row in list(misses.values())[1:])
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -1501,7 +1506,7 @@ def train_day(seed, kernel, steps=250):
         attention=partial(ConvolvedAttention, kernel=kernel),
         calendar=partial(CalendarEmbedding, 4),
         relative=True,
-    )
+    ).to(device)
     smooth = {"schedule": warm_up_cosine(steps), "clip": 1.0}
     optimiser = adamw(net, 0.003, weight_decay=0.1)
     fit(OneStep(net), optimiser, draw_days(seed), steps=steps, loss=F.mse_loss, **smooth)
@@ -1664,13 +1669,16 @@ def walk_net(a, b, seed, steps=100):
     scale = changes[:a].std()
     rows = (changes / scale).float()
     torch.manual_seed(seed)
-    net, smooth = SeriesTransformer(net_sizes), {"schedule": warm_up_cosine(steps), "clip": 1.0}
+    net, smooth = (
+        SeriesTransformer(net_sizes).to(device),
+        {"schedule": warm_up_cosine(steps), "clip": 1.0},
+    )
     batches, optimiser = draw_stretches(rows[:a], seed), adamw(net, 0.003, weight_decay=1.0)
     fit(OneStep(net), optimiser, batches, steps=steps, loss=F.mse_loss, **smooth)
     windows = rows.unfold(0, 64, 1)[a - 63 : b - 63].mT  # the last row is the day to forecast
     with torch.no_grad():
-        blank = torch.zeros(*windows.shape[:2], 3, dtype=torch.long)
-        return net.eval().one_step(windows, blank)[:, -1].double() * scale
+        blank = torch.zeros(*windows.shape[:2], 3, dtype=torch.long, device=device)
+        return net.eval().one_step(windows.to(device), blank)[:, -1].cpu().double() * scale
 
 
 # %% [markdown]

@@ -1007,9 +1007,8 @@ from coursekit.certify import certify
 draws = torch.randn(3, 2, 4, 64, 8, generator=generator, dtype=torch.float64)
 found = {name: certify(rule, *draws) for name, rule in rules.items()}
 for name, result in found.items():
-    print(
-        f"{name:13} {result.moved:6.1%} move, by up to {result.change:5.1f}; slope {result.slope:.3f}"
-    )
+    moved = f"{result.moved:6.1%} move, by up to {result.change:5.1f}"
+    print(f"{name:13} {moved}; slope {result.slope:.3f}")
 
 # %% tags=["nbval-ignore-output"]
 claim("moved-mean-of-all", found["mean of all"].moved, 0.97, 0.98, why="seeds 0–4: 0.975 to 0.977")
