@@ -25,8 +25,8 @@ def augment(values: Float[Tensor, "B T C"], known: tuple[int, ...] = ()) -> Floa
         known: the columns x that are known in advance; all others are z.
     """
     late = F.pad(values, (0, 0, 1, 0))[:, :-1]
-    columns = list(known)
-    late[..., columns] = values[..., columns]
+    for column in known:
+        late[..., column] = values[..., column]
     return late
 
 
