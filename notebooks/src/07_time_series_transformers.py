@@ -813,7 +813,7 @@ band = {"stand_in": (0.25, 0.59), "data": "hourly"}
 claim("kernel-6-gain-share", shorter.mean(), 0.18, 0.29, **band, **about)
 
 # %% [markdown]
-# It does, for one step ahead. With kernel 1 the network gains less on the last value than it could: it may read 72 hours and more, but where it looks can't depend on whether the curve rises or falls. With kernel 6 it can. Whether that carries over to 24 steps, and against honest baselines, is for section 7.11.
+# It does, for one step ahead. With kernel 1 the network gains less on the last value than it could: it may read 72 hours and more, but with its single block, where it looks can't depend on whether the curve rises or falls. (A second block could: its queries are made from vectors that already mix several steps.) With kernel 6 it can. Whether that carries over to 24 steps, and against honest baselines, is for section 7.11.
 #
 # The price: K times the weights of two of the four maps, and still T × T scores. The next sections are about the latter.
 
@@ -1156,7 +1156,7 @@ gap = (prob_sparse()(q, k, v) - prob_sparse()(q, k, v)).abs().max()
 claim("sampled-once", gap, 0, 0, why="exactly: the sample is fixed by a seed")
 
 # %% [markdown]
-# By as much as an active row differs from the mean, which is to say completely. A model that answers differently when asked twice can't be tested, and gathering T · 24 vectors instead of 24 is slow (7.10). Here the sample depends on the number of keys and a seed, on nothing else.
+# In a row that is active in one call and lazy in the other, by as much as an active row differs from the mean; rows that keep their status stay the same. A model that answers differently when asked twice can't be tested, and gathering T · 24 vectors instead of 24 is slow (7.10). Here the sample depends on the number of keys and a seed, on nothing else.
 #
 # Both patterns in one picture: what each of 64 queries gives each of 64 keys.
 
@@ -1256,11 +1256,11 @@ for n_steps in (64, 256, 1024):
     formula = u / n_steps + (1 - u / n_steps) * u / n_steps
     print(f"{n_steps:5}  {recovered[n_steps]:.3f}  {formula:7.3f}  {1 - 1 / n_steps:.3f}")
     error = 3 * (formula * (1 - formula) / 400) ** 0.5
-    why = "k/T + (1 - k/T) u/T, ± 3 standard errors of 400 trials"
+    why = "u/T + (1 - u/T) u/T, ± 3 standard errors of 400 trials"
     claim(f"needle-{n_steps}", recovered[n_steps], formula - error, formula + error, why=why)
 
 # %% [markdown]
-# As often as its key happens to be in the sample, plus a little luck: $k/T + (1 - k/T)\,u/T$, which tends to **0**, not to 1. With all keys in the sample it is always found:
+# As often as its key happens to be among the u sampled ones, plus a little luck, a place among the u active queries by chance: $u/T + (1 - u/T)\,u/T$, which tends to **0**, not to 1. With all keys in the sample it is always found:
 
 # %%
 hits = sum(needle_found(256, seed, 256) for seed in range(100))
@@ -1304,7 +1304,7 @@ plt.legend()
 figure("prob-sparse-error", alt="Error falls slowly with the factor and is 0 when all are active.")
 
 # %% [markdown]
-# Uniform rows lose nothing, as promised. Any others do: at the usual factor the error is about three quarters of the output itself, and more for sharper scores, where the mean is worse still. That is *not* an approximation of full attention. ProbSparse works where it works because the model is trained with it and learns to live with 32 active rows. Swapping it into a trained model is another matter.
+# Uniform rows lose nothing, as promised. Any others do: at the usual factor the error is about three quarters of the output itself for scores of spread 1, less for gentler ones, and more for sharper ones, where the mean is worse still. That is *not* an approximation of full attention. ProbSparse works where it works because the model is trained with it and learns to live with 32 active rows. Swapping it into a trained model is another matter.
 #
 # Third: it is not causal. A query's rank depends on later queries and later keys. Notebook 8 settles that.
 
@@ -1514,7 +1514,7 @@ def train_day(seed, kernel, steps=250):
 
 
 # %% [markdown]
-# `relative=True`: the network adds to the value of the step before, so an untrained one is close to the last value. Its settings (two blocks of 32 channels, 250 steps, the rate) were tried out on the validation months. (The test months were seen meanwhile, so don't believe a small lead.) Two versions, kernel 1 and kernel 6, three starts each. **Predict**: an order of the six, from best to worst.
+# `relative=True`: the network adds to the value of the step before, so an untrained one is close to the last value. Its settings (two blocks of 32 channels, 250 steps, the rate) were tried out on the validation months. (The test months were seen meanwhile, so don't believe a small lead.) Two versions, kernel 1 and kernel 6, three starts each. **Predict**: an order of the seven, five baselines and two networks, from best to worst.
 
 # %% tags=["data", "nbval-ignore-output"]
 (past, _, _), ahead = day.train.take(torch.arange(len(day.train)))
@@ -1606,7 +1606,7 @@ figure(
 #
 # - The error depends on the hours ahead, and not for all in the same way. A single number hides that; ask for the horizon.
 # - The iterated forecasters read their own forecasts. They were fitted to true values, so what they read later is something they never saw in training. The linear rule with one set of weights per hour ahead has no such trouble. The Informer of notebook 8 avoids it, too: it forecasts all hours in one go.
-# - Kernel 6 was much better one step ahead (section 7.6, another column). On the temperature, 24 steps ahead, nothing of that is left beyond the spread over three starts. On the stand-in, whose days have a firm shape, the gain stays. On the temperature, one start of each could have told you either.
+# - Kernel 6 was much better one step ahead in section 7.6: on another column, and with one block instead of two. On the temperature nothing of that is left beyond the spread over three starts, and that already at the first hour. On the stand-in, whose days have a firm shape, the gain stays. On the temperature, one start of each could have told you either.
 #
 # Why show a transformer that loses? Because this is what happens on small, noisy series, and because a table without the winning rule would have told you the opposite. Zeng et al. (2023) found the same for far larger models, on the temperature series and others. Where it pays: many related series that share one model, long histories, covariates that interact.
 
@@ -1795,14 +1795,14 @@ about = {"why": "0.006 ± 3 × 0.002, the spread of seeds 0–4", "data": "excha
 claim("rates-net-loss", extra, 0.0, 0.013, **about)
 
 # %% [markdown]
-# The last value wins or ties, in all eight. The linear rules are level with it in most, and where they differ by two standard errors or more, they are worse. The transformer, with thousands of numbers to fit, loses to a rule without any. The difference is under two per cent, but over three thousand days it comes to several standard errors: no accident.
+# The last value wins or ties, in all eight. The linear rules are level with it in most, and where they differ by two standard errors or more, they are worse. The transformer, with thousands of numbers to fit, loses to a rule without any. Over all eight the difference is about one per cent, but over three thousand days it comes to several standard errors: no accident. (In the brackets of the table a positive number means worse than the last value; a lead below 0 means the same.)
 #
-# That is no failure of the implementation. On the waves of 7.2 and on the hourly series the same class finds what there is. Here there is nothing to be found in past rates alone, or so little that these days don't show it. An honest method says so.
+# That is no failure of the implementation. On the waves of 7.2 the same class comes close to the noise, and on the hourly series it beats the last value, though not the linear rules. Here there is nothing to be found in past rates alone, or so little that these days don't show it. An honest method says so.
 
 # %% [markdown]
 # ## What you now have
 #
-# - Windows without overlap of targets, a scale from training rows, and the factorisation of a path into one-step forecasts, with the assumption that usually goes unsaid.
+# - Windows whose targets never fall into two parts, a scale from training rows, and the factorisation of a path into one-step forecasts, with the assumption that usually goes unsaid.
 # - The shift that prevents look-ahead, and the knowledge that a causal mask alone does not.
 # - Places and calendars, each with its limits: codes that are defined everywhere and learnt nowhere but in training; a calendar that knows only calendars.
 # - Queries and keys that compare shapes; cheaper attention, what it leaves out, and when it is faster.
