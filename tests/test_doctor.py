@@ -29,6 +29,26 @@ def test_it_looks_at_all_that_a_notebook_needs(bare):
     assert found["data"].remedy == "run 'python -m coursekit data --fetch'"
 
 
+@pytest.mark.parametrize(
+    ("lacking", "remedy"),
+    [
+        (["digits", "sp500"], "run 'pip install arch scikit-learn'"),
+        (["names"], "run 'python -m coursekit data --fetch'"),
+        (["digits", "etth1"], "run 'python -m coursekit data --fetch' and run 'pip install sciki"),
+        ([], ""),
+    ],
+)
+def test_data_out_of_a_package_come_with_it_and_others_by_a_download(
+    bare, monkeypatch, lacking, remedy
+):
+    by_name = {id(one): name for name, one in DATASETS.items()}
+    found = {True: "missing", False: "canonical"}
+    monkeypatch.setattr(doctor, "kind", lambda one: found[by_name[id(one)] in lacking])
+    said = findings()["data"].remedy
+    assert said.startswith(remedy)
+    assert bool(said) == bool(lacking)
+
+
 def test_a_missing_package_is_named_with_the_remedy(bare, monkeypatch, capsys):
     real = doctor._is_installed
     monkeypatch.setattr(doctor, "_is_installed", lambda name: name != "torch" and real(name))

