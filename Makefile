@@ -18,7 +18,7 @@ else
 READY := using-given-python
 endif
 
-.PHONY: help course test test-gpu unit notebooks lint lab lock mutants bench clean using-given-python
+.PHONY: help course test test-gpu unit away notebooks lint lab lock mutants bench clean using-given-python
 
 help: ## this list
 	@echo "make TARGET [NB=01] [FORCE=1] [PYTHON=python3] [TORCH_INDEX=address]"
@@ -36,6 +36,9 @@ test-gpu: $(READY) ## the notebooks and the training loop with a CUDA GPU; claim
 
 unit: $(READY) ## the tests without the notebooks
 	@$(PYTHON) -m pytest tests
+
+away: $(READY) ## the notebooks from a wheel, far from the clone (NB=01: one)
+	@$(PYTHON) -m tests.away $(NB)
 
 notebooks: $(READY) ## build notebooks/*.ipynb, with outputs, from notebooks/src
 	@$(PYTHON) -m coursekit notebooks $(NB) $(if $(FORCE),--force)

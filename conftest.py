@@ -23,6 +23,9 @@ made for it, and that nbval still has what is replaced.
 `Notebook`:
 - One without a source in src/ fails with one sentence: nothing builds it.
 - Its kernel files claims in build/test, so that test runs can be compared.
+- Its kernel lives where little is as on the machine that built it: no home to write to, another
+  time zone, and a locale in which a file opened without an encoding is ASCII. What it prints must
+  be the same.
 """
 
 import functools
@@ -58,6 +61,24 @@ def kind_now(name: str) -> str | None:
     from coursekit.data.store import kind
 
     return kind(DATASETS[name]) if name in DATASETS else None
+
+
+def surroundings(root):
+    """Name variables that make an unusual place for a kernel, yet one in which Jupyter starts."""
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    from coursekit.data.download import cache_folder
+
+    home = str(root / "conftest.py" / "home")  # inside a file: nobody can make it, not even root
+    own = root / "build" / "test"
+    kept = {"COURSEKIT_CACHE": cache_folder(), "JUPYTER_RUNTIME_DIR": jupyter_runtime_dir()}
+    given = {"IPYTHONDIR": own / "ipython", "MPLCONFIGDIR": own / "matplotlib"}
+    return {
+        **dict.fromkeys(("HOME", "USERPROFILE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), home),
+        **{name: str(folder) for name, folder in (kept | given).items()},
+        **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        "TZ": "Pacific/Auckland",
+    }
 
 
 if plugin is not None:
@@ -147,6 +168,8 @@ if plugin is not None:
                 if (root / "coursekit").is_dir() and "COURSEKIT_LEDGER" not in os.environ:
                     (claims / f"{self.path.stem}.json").unlink(missing_ok=True)
                     environment.setenv("COURSEKIT_LEDGER", str(claims))
+                    for name, value in surroundings(root).items():
+                        environment.setenv(name, value)
                 super().setup()
 
         def teardown(self):

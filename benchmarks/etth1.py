@@ -12,7 +12,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date
@@ -29,7 +29,13 @@ from torch.optim.swa_utils import AveragedModel
 from benchmarks.tokens import processor
 from coursekit import data
 from coursekit.backtest import score_forecasts
-from coursekit.data.horizon import ForecastWindows, Splits, draw_forecasts, split_windows
+from coursekit.data.horizon import (
+    ForecastWindows,
+    Splits,
+    draw_forecasts,
+    shift_levels,
+    split_windows,
+)
 from coursekit.layers.attention import attend
 from coursekit.layers.position import CalendarEmbedding, sinusoidal_codes
 from coursekit.layers.relative import RelativeToLast
@@ -126,13 +132,6 @@ def informer(horizon: int, calendar: type | None = None) -> Informer:
     return Informer(config, calendar=calendar)
 
 
-def lifted(batches: Iterator[Batch], size: float, generator: torch.Generator) -> Iterator[Batch]:
-    """Add one random number to each window, past and target alike."""
-    for (past, known, marks), target in batches:
-        level = size * torch.randn(len(past), 1, generator=generator)
-        yield (past + level[..., None], known, marks), target + level
-
-
 def lean(average: Tensor, weight: Tensor, done: Tensor | int) -> Tensor:
     """Move an average towards a weight: by 1/100, and by more in the first steps."""
     return average + (weight - average) * max(0.01, 9 / (10 + int(done)))
@@ -159,7 +158,7 @@ def train_informer(
     generator = torch.Generator().manual_seed(seed)
     batches = draw_forecasts(splits.train, recipe.batch_size, generator)
     if recipe.lift:
-        batches = lifted(batches, recipe.lift, generator)
+        batches = shift_levels(batches, recipe.lift, generator)
     average = AveragedModel(model, avg_fn=lean).eval()
     best, start = (float("inf"), model), time.perf_counter()
 

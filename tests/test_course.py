@@ -669,61 +669,6 @@ def test_the_command_ends_with_130_when_interrupted(tiny, monkeypatch, capsys):
     assert capsys.readouterr().err.strip() == "coursekit: interrupted"
 
 
-# The first cell
-
-MASK = """\
-import importlib.util, json, subprocess, sys
-find = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *more: None if name == "coursekit" else find(name, *more)
-subprocess.run = lambda command, **options: print(json.dumps([command, options]))
-"""
-
-
-def run_first_cell(lesson, folder, *options, before="", after=""):
-    """Run the cell in a Python that does not see the folder of this project."""
-    code = before + load(lesson).cells[1].source + after
-    command = [sys.executable, "-I", *options, "-c", code]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
-
-
-def test_without_an_address_the_first_cell_says_one_sentence(tiny, tmp_path):
-    done = run_first_cell(tiny, tmp_path, "-S")
-    assert done.returncode == 1
-    assert done.stderr.strip() == (
-        "The course has no public address yet: open this notebook in a clone of it."
-    )
-    assert done.stdout == ""
-
-
-def test_with_an_address_the_first_cell_installs_and_keeps_what_is_there(tiny, tmp_path):
-    (tiny.root / "pyproject.toml").write_text('[tool.coursekit]\nrepository = "https://h/c"\n')
-    done = run_first_cell(tiny, tmp_path, before=MASK)
-    assert done.returncode == 0, done.stderr
-    command, options = json.loads(done.stdout)
-    assert command == [
-        *(sys.executable, "-m", "pip", "install", "--quiet"),
-        *("-c", "coursekit-keep.txt", "git+https://h/c"),
-    ]
-    assert options == {"check": True}
-    pins = dict(line.split("==") for line in (tmp_path / "coursekit-keep.txt").read_text().split())
-    assert {"torch", "numpy"} <= pins.keys() <= {"torch", "numpy", "pandas"}
-    assert all(number[0].isdigit() for number in pins.values())
-
-
-def test_in_a_clone_the_first_cell_is_silent_and_finds_the_package(tiny, tmp_path):
-    (tmp_path / "coursekit").mkdir()
-    (tmp_path / "coursekit" / "__init__.py").write_text("here = True")
-    after = "\nimport coursekit\nassert coursekit.here"
-    done = run_first_cell(tiny, tmp_path / "notebooks" / "src", "-S", after=after)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_where_the_package_is_installed_the_first_cell_is_silent(tiny, tmp_path):
-    done = run_first_cell(tiny, tmp_path, before=f"import sys; sys.path.append({str(ROOT)!r})\n")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert not (tmp_path / "coursekit-keep.txt").exists()
-
-
 # What is installed
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -731,6 +676,7 @@ REQUIRED = [
     Requirement(line)
     for lines in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
     for line in lines
+    if not line.startswith("coursekit[")  # an extra that holds another
 ]
 
 

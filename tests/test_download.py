@@ -239,6 +239,16 @@ def test_a_stand_in_says_why_there_was_no_download(server, capsys):
     assert re.search(r"a phrase \(STAND-IN for 9,000 names; 127.*answers 404 for names", said)
 
 
+def test_where_the_stand_in_is_missing_too_both_reasons_are_given(server):
+    def none():
+        raise MissingDataError("no stand-in: install tinynames")
+
+    server.faults = ["404"]
+    told = r"^no stand-in: install tinynames; 127\.0\.0\.1:\d+ answers 404 for names\.txt$"
+    with pytest.raises(MissingDataError, match=told):
+        store.read_text(dataset(server, stand_in=none, stand_in_about="tiny names"))
+
+
 def test_a_data_set_without_stand_in_says_what_to_do(server):
     server.faults = ["wrong"]
     message = r"sends another names\.txt .* put the one from a server in a folder and set COURSEKIT"
@@ -288,5 +298,8 @@ def test_a_file_that_neither_package_nor_network_has_names_the_remedy(server):
     known = {"name": "tiny", "package": "no_such_package", "file": "a/b.txt", "about": "names"}
     packaged = store.Packaged(**known, sha256=SHA256, address=server.address)
     assert store.kind(packaged) == "missing"
-    with pytest.raises(MissingDataError, match="run 'pip install no_such_package', or save http"):
+    with pytest.raises(
+        MissingDataError, match="run 'pip install no_such_package', or save http"
+    ) as caught:
         store.read_packaged(packaged)
+    assert "answers 404 for " in str(caught.value)

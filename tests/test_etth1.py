@@ -62,18 +62,6 @@ def test_our_informer_equals_one_of_pytorchs_modules():
     assert_close(ours(*inputs), theirs(*inputs), rtol=0, atol=1e-12)
 
 
-def test_a_lifted_window_is_raised_as_a_whole_and_each_by_another_number():
-    past, target = torch.randn(4, 7, 1), torch.randn(4, 3)
-    known, marks = torch.zeros(4, 3, 1), torch.zeros(4, 10, 3).long()
-    generator = torch.Generator().manual_seed(0)
-    ((new, same, _), lifted), *_ = etth1.lifted([((past, known, marks), target)], 0.5, generator)
-    levels = lifted - target
-    assert_close(new - past, levels[:, :1, None].expand(-1, 7, 1))
-    assert_close(levels, levels[:, :1].expand(-1, 3))
-    assert torch.equal(same, known)
-    assert len(levels[:, 0].unique()) == 4
-
-
 def small_splits():
     values = (torch.arange(900) * 0.5236).sin()[:, None]
     calendar = torch.zeros(900, 3).long()

@@ -49,6 +49,13 @@ import json, os, pathlib
 ledger = pathlib.Path(os.environ["COURSEKIT_LEDGER"])
 ledger.mkdir(parents=True, exist_ok=True)
 ledger.joinpath("{0}.json").write_text(json.dumps([{{"name": "{0}"}}]));"""
+SURROUNDINGS = """\
+import codecs, locale, pathlib, time
+try:
+    (pathlib.Path.home() / ".mine").mkdir(parents=True)
+except OSError as problem:
+    home = type(problem).__name__
+[codecs.lookup(locale.getpreferredencoding(False)).name, time.tzname[0], home]"""
 
 
 def cell(source, output=None, *, tags=(), count=1):
@@ -151,6 +158,8 @@ def good(folder):
     """One run, by two workers, over notebooks in which all is well."""
     for name in ("05_right", "06_right"):
         write(folder / "good" / f"{name}.ipynb", cell(CLAIM.format(name)), cell("2 + 2", "4"))
+    there = "['ascii', 'NZST', 'NotADirectoryError']"
+    write(folder / "good" / "07_surroundings.ipynb", cell(SURROUNDINGS, there))
     return run(folder, "good", limit=60, workers=True)
 
 
@@ -162,9 +171,14 @@ def dead(folder):
 
 
 def test_a_right_notebook_passes_under_two_workers(good):
-    assert good.code == 0, good.output
-    assert {cell.state for cell in good.cells.values()} == {"passed"}
-    assert len(good.cells) == 4
+    right = [cell.state for (name, _), cell in good.cells.items() if name.endswith("right")]
+    assert right == ["passed"] * 4, good.output
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows names time zones and encodings otherwise")
+def test_a_kernel_has_no_home_another_clock_and_ascii_files(good):
+    seen = good.cells["07_surroundings", "Cell 1"]
+    assert seen.state == "passed", seen.message
 
 
 def test_claims_of_all_workers_are_merged(good, folder):

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coursekit.data.frame import TimeSeries
-from coursekit.data.horizon import ForecastWindows, Scaler, draw_forecasts, split_windows
+from coursekit.data.horizon import (
+    ForecastWindows,
+    Scaler,
+    draw_forecasts,
+    shift_levels,
+    split_windows,
+)
 
 ENDS = (40, 55, 75)
 
@@ -248,3 +254,16 @@ def test_drawn_windows_come_once_a_round_and_alike_for_the_same_generator():
 def test_a_drawn_batch_larger_than_all_windows_is_refused(size):
     with pytest.raises(ValueError, match="must be between 1 and the 12 windows"):
         next(draw_forecasts(windows(), size, torch.Generator()))
+
+
+def test_a_shifted_window_is_moved_as_a_whole_and_each_by_another_amount():
+    past, target = torch.randn(4, 7, 2), torch.randn(4, 3)
+    known, marks = torch.zeros(4, 3, 2), torch.zeros(4, 10, 3).long()
+    generator = torch.Generator().manual_seed(0)
+    ((new, same, _), moved), *_ = shift_levels([((past, known, marks), target)], 0.5, generator)
+    levels = moved - target
+    torch.testing.assert_close(new[..., 0] - past[..., 0], levels[:, :1].expand(-1, 7))
+    torch.testing.assert_close(levels, levels[:, :1].expand(-1, 3))
+    assert torch.equal(new[..., 1], past[..., 1])  # another column has a level of its own
+    assert torch.equal(same, known)
+    assert len(levels[:, 0].unique()) == 4

@@ -2,18 +2,27 @@
 import importlib.util
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import distributions
 from pathlib import Path
 
 repository = ""
-clone = next((f for f in (Path.cwd(), *Path.cwd().parents) if (f / "coursekit").is_dir()), None)
-if importlib.util.find_spec("coursekit") is None and clone:
+found = importlib.util.find_spec("coursekit")
+is_here = found is not None and found.origin is not None  # a folder of that name is not enough
+folders = (Path.cwd(), *Path.cwd().parents)
+clone = next((f for f in folders if (f / "coursekit" / "__init__.py").is_file()), None)
+if not is_here and clone:
     sys.path.insert(0, str(clone))
-elif importlib.util.find_spec("coursekit") is None and not repository:
+elif not is_here and not repository:
     raise SystemExit("The course has no public address yet: open this notebook in a clone of it.")
-elif importlib.util.find_spec("coursekit") is None:
-    keep = {"torch", "numpy", "pandas"}  # what is installed of these stays exactly as it is
-    pins = [f"{d.name}=={d.version}\n" for d in distributions() if d.name.lower() in keep]
-    Path("coursekit-keep.txt").write_text("".join(pins))
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "-c", "coursekit-keep.txt"]
-    subprocess.run([*pip, f"git+{repository}"], check=True)
+elif not is_here:
+    # What is here of these stays exactly as it is: a running kernel has loaded it.
+    keep = "torch numpy pandas matplotlib scipy pillow requests ipykernel ipython ipywidgets"
+    here = {(d.name or "").lower(): d.version for d in reversed([*distributions()])}
+    pins = [f"{name}=={here[name]}\n" for name in keep.split() if name in here]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "keep.txt").write_text("".join(pins))
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "-c", f"{folder}/keep.txt"]
+        if subprocess.run([*pip, f"coursekit[data] @ {repository}"]).returncode:
+            raise SystemExit("The course could not be installed: pip says why in the lines above.")
+    importlib.invalidate_caches()

