@@ -102,11 +102,40 @@ def test_a_cache_that_cannot_be_written_is_said(bare, monkeypatch, tmp_path):
 def test_every_data_set_is_listed_with_source_size_and_licence(bare, capsys):
     assert main(["data"]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
-    assert head.split() == ["data", "set", "now", "from", "size", "licence"]
+    assert head.split() == ["data", "set", "now", "from", "cache", "size", "licence"]
     assert [row.split()[0] for row in rows] == list(DATASETS)
     assert all(" MB  " in row and not row.endswith("MB") for row in rows)
     assert "stand-in" in rows[0]
     assert "nowhere" in next(row for row in rows if row.startswith("etth1"))
+
+
+def test_what_the_cache_holds_is_listed(bare, monkeypatch):
+    def listed(name):
+        head, *rows = doctor.list_datasets()
+        return next(row for row in rows if row[0] == name)[head.index("cache")]
+
+    own = replace(DATASETS["names"], sha256=hashlib.sha256(CONTENT).hexdigest())
+    monkeypatch.setattr(doctor, "DATASETS", DATASETS | {"names": own})
+    assert (listed("names"), listed("gpt4"), listed("digits")) == ("nothing", "nothing", "–")
+    (bare / "names.txt").write_bytes(CONTENT)
+    assert listed("names") == "verified"
+    (bare / "names.txt").write_bytes(CONTENT[1:])
+    assert listed("names") == "damaged"
+    (bare / DATASETS["gpt4"].address_key).write_bytes(b"")
+    assert listed("gpt4") == "damaged"
+
+
+@pytest.mark.parametrize(("is_clone", "says"), [(True, "missing"), (False, "a notebook needs")])
+def test_what_runs_the_course_is_wanted_in_a_clone_only(
+    bare, monkeypatch, tmp_path, is_clone, says
+):
+    if is_clone:
+        (tmp_path / "notebooks").mkdir()
+    monkeypatch.setattr(doctor.coursekit, "__file__", str(tmp_path / "coursekit/__init__.py"))
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    found = findings()["packages"]
+    assert found.says.endswith(says)
+    assert bool(found.remedy) == is_clone
 
 
 def test_what_can_be_had_is_fetched_and_the_rest_said(bare, monkeypatch, capsys):

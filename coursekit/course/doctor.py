@@ -13,7 +13,7 @@ from pathlib import Path
 import coursekit
 from coursekit.data import DATASETS
 from coursekit.data.download import cache_folder, forget_failures
-from coursekit.data.store import kind, offline, place
+from coursekit.data.store import cache_state, kind, offline, place
 from coursekit.data.vocabularies import GPT2_IDS
 
 OLDEST = (3, 11)
@@ -53,19 +53,18 @@ def examine() -> Iterator[Finding]:
 def list_datasets(*, fetch: bool = False) -> list[list[str]]:
     """Return a table of all data sets, the head first; fetch those that can be had, if asked.
 
-    Its columns: name, what a reader would get now, from where, size and licence.
+    Its columns: name, what a reader would get now, from where, what the cache holds of it, size and
+    licence.
     """
     if fetch:
         forget_failures()
         kind(GPT2_IDS)  # GPT-2 has two files; the table counts them as one
     with nullcontext() if fetch else offline():
-        return [
-            ["data set", "now", "from", "size", "licence"],
-            *(
-                [name, kind(one), place(one), f"{one.size / 1e6:.1f} MB", one.licence]
-                for name, one in DATASETS.items()
-            ),
+        rows = [
+            [name, kind(one), place(one), cache_state(one), f"{one.size / 1e6:.1f} MB", one.licence]
+            for name, one in DATASETS.items()
         ]
+    return [["data set", "now", "from", "cache", "size", "licence"], *rows]
 
 
 def _python() -> Finding:
@@ -88,10 +87,12 @@ def _packages() -> Finding:
         remedy = f"run 'pip install {' '.join(missing)}'"
         return Finding("packages", f"missing: {', '.join(missing)}", remedy, hinders=True)
     missing = [name for name in COURSE if find_spec(name) is None]
-    if missing:
+    is_clone = (Path(coursekit.__file__).parents[1] / "notebooks").is_dir()
+    if missing and is_clone:
         says = f"all that a notebook needs; for `make course`: {', '.join(missing)} missing"
         return Finding("packages", says, "run 'pip install -e .[offline,course,test]'")
-    return Finding("packages", f"all {len(names)} that a notebook needs, and those to run them")
+    more = "" if missing else ", and those to run them"
+    return Finding("packages", f"all {len(names)} that a notebook needs{more}")
 
 
 def _is_installed(name: str) -> bool:

@@ -156,6 +156,17 @@ def place(dataset: Dataset | Packaged) -> str:
     return found[1] if found else other or "nowhere"
 
 
+def cache_state(dataset: Dataset | Packaged) -> str:
+    """Tell what the cache holds: "verified", "damaged", "nothing", or "–" if it never holds it."""
+    if not dataset.address:
+        return "–"
+    kept = dataset.address_key if isinstance(dataset, Packaged) else dataset.file
+    path = cache_folder() / kept
+    if not path.exists():
+        return "nothing"
+    return "verified" if _is_canonical(path, dataset) else "damaged"
+
+
 @contextmanager
 def offline() -> Iterator[None]:
     """Download nothing within."""
