@@ -83,7 +83,7 @@ def environment(site: Path) -> dict[str, str]:
     """Name the variables of such a place: no help for Jupyter but a folder for its sockets."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("COURSEKIT_")}
     data = {k: v for k, v in os.environ.items() if k == "COURSEKIT_DATA"}
-    odd = surroundings(site.parent)
+    odd = surroundings(ROOT)
     del odd["IPYTHONDIR"], odd["MPLCONFIGDIR"]
     return {**kept, **data, **odd, "COURSEKIT_PLAIN": "1", "PYTHONPATH": str(site)}
 

@@ -7,12 +7,10 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 repository = ""
-found = importlib.util.find_spec("coursekit")
-is_here = found is not None and found.origin is not None  # a folder of that name is not enough
-folders = (Path.cwd(), *Path.cwd().parents)
-clone = next((f for f in folders if (f / "coursekit" / "__init__.py").is_file()), None)
-if not is_here and clone:
-    sys.path.insert(0, str(clone))
+is_here = getattr(importlib.util.find_spec("coursekit"), "origin", None)  # a mere folder has none
+clones = [f for f in (Path.cwd(), *Path.cwd().parents) if (f / "coursekit/__init__.py").is_file()]
+if not is_here and clones:
+    sys.path.insert(0, str(clones[0]))
 elif not is_here and not repository:
     raise SystemExit("The course has no public address yet: open this notebook in a clone of it.")
 elif not is_here:
