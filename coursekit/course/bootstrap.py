@@ -1,4 +1,4 @@
-# Makes `coursekit` importable. Silent in a clone or once installed; elsewhere it installs it.
+# Makes `coursekit` importable. Elsewhere than in a clone it installs it, and keeps what is loaded.
 import importlib.util
 import subprocess
 import sys
@@ -14,7 +14,6 @@ if not is_here and clones:
 elif not is_here and not repository:
     raise SystemExit("The course has no public address yet: open this notebook in a clone of it.")
 elif not is_here:
-    # What is here of these stays exactly as it is: a running kernel has loaded it.
     keep = "torch numpy pandas matplotlib scipy pillow requests ipykernel ipython ipywidgets"
     here = {(d.name or "").lower(): d.version for d in reversed([*distributions()])}
     pins = [f"{name}=={here[name]}\n" for name in keep.split() if name in here]
