@@ -11,6 +11,7 @@ or leaves a file behind. tests/test_away.py runs short notebooks so; all take te
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,6 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from conftest import surroundings
-from tests.mutants import copy_project
 
 ROOT = Path(__file__).parents[1]
 PROBE = """
@@ -37,7 +37,9 @@ print(json.dumps([os.fsencode(name).hex() for name in (coursekit.__file__, os.ge
 def build_wheel(folder: Path) -> Path:
     """Build the wheel of the working tree, without a network; leave it alone in `folder`."""
     with tempfile.TemporaryDirectory() as copy:
-        copy_project(Path(copy))
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / name, copy)
+        shutil.copytree(ROOT / "coursekit", Path(copy, "coursekit"))
         pip(["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, copy])
     return next(folder.glob("coursekit-*.whl"))
 
