@@ -18,7 +18,8 @@ made for it, and that nbval still has what is replaced.
 - A cell that was never run fails; nbval compares it with nothing and passes it.
 - An output that was not expected, such as a warning, is printed; nbval says only "stderr".
 - Tags: "machine" and "live" are run and not compared; "data" is compared only when every data
-  set now comes from the same kind of source as when the notebook was built.
+  set now comes from the same kind of source as when the notebook was built. Where that is, in a
+  folder, in the cache or in a package, is never compared.
 
 `Notebook`:
 - One without a source in src/ fails with one sentence: nothing builds it.
@@ -171,6 +172,7 @@ if plugin is not None:
                     for name, value in surroundings(root).items():
                         environment.setenv(name, value)
                 super().setup()
+            self.sanitize_patterns[r"\(canonical, [^()]*\)"] = "(canonical)"
 
         def teardown(self):
             if self.kernel is not None and hasattr(self.kernel, "km"):

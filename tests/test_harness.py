@@ -158,6 +158,9 @@ def good(folder):
     """One run, by two workers, over notebooks in which all is well."""
     for name in ("05_right", "06_right"):
         write(folder / "good" / f"{name}.ipynb", cell(CLAIM.format(name)), cell("2 + 2", "4"))
+    here, elsewhere = (f"two: names (canonical, {place})" for place in ("cache", "package x"))
+    place = cell(f"'{here}'", f"'{elsewhere}'", tags=["data"])
+    write(folder / "good" / "08_place.ipynb", place, data={"names": kind(NAMES)})
     there = "['ascii', 'NZST', 'NotADirectoryError']"
     write(folder / "good" / "07_surroundings.ipynb", cell(SURROUNDINGS, there))
     return run(folder, "good", limit=60, workers=True)
@@ -179,6 +182,10 @@ def test_a_right_notebook_passes_under_two_workers(good):
 def test_a_kernel_has_no_home_another_clock_and_ascii_files(good):
     seen = good.cells["07_surroundings", "Cell 1"]
     assert seen.state == "passed", seen.message
+
+
+def test_where_canonical_data_were_found_is_not_compared(good):
+    assert good.cells["08_place", "Cell 1"].state == "passed", good.output
 
 
 def test_claims_of_all_workers_are_merged(good, folder):
