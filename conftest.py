@@ -68,6 +68,7 @@ def surroundings(root):
     """Name variables that make an unusual place for a kernel, yet one in which Jupyter starts."""
     from jupyter_core.paths import jupyter_runtime_dir
 
+    from coursekit.course.run import absolute_folders
     from coursekit.data.download import cache_folder
 
     home = str(root / "conftest.py" / "home")  # inside a file: nobody can make it, not even root
@@ -79,6 +80,7 @@ def surroundings(root):
         **{name: str(folder) for name, folder in (kept | given).items()},
         **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         "TZ": "Pacific/Auckland",
+        **absolute_folders(),
     }
 
 

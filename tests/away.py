@@ -22,9 +22,11 @@ import nbformat
 from jupyter_client import KernelManager
 from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellControlSignal, DeadKernelError
 
 from conftest import surroundings
+from coursekit.course.run import CELL_SECONDS, explain
+from coursekit.course.source import find_lessons
 
 ROOT = Path(__file__).parents[1]
 PROBE = """
@@ -67,8 +69,8 @@ def run_away(notebook: Path, site: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="kurs ж ", dir=site.parent) as folder:
         try:
             client_of(made, folder).execute(env=environment(site), cleanup_kc=True)
-        except CellExecutionError as problem:
-            return f"{problem.ename}: {problem.evalue}"
+        except (CellControlSignal, DeadKernelError) as problem:
+            return explain(problem)
         left = sorted(path.name for path in Path(folder).iterdir())
         told = json.loads(made.cells.pop().outputs[0].text)
         package, here = (Path(os.fsdecode(bytes.fromhex(name))) for name in told)
@@ -83,11 +85,11 @@ def run_away(notebook: Path, site: Path) -> str:
 
 def environment(site: Path) -> dict[str, str]:
     """Name the variables of such a place: no help for Jupyter but a folder for its sockets."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("COURSEKIT_")}
-    data = {k: v for k, v in os.environ.items() if k == "COURSEKIT_DATA"}
+    unwanted = ("COURSEKIT_LEDGER", "COURSEKIT_FIGURES")
+    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
     odd = surroundings(ROOT)
     del odd["IPYTHONDIR"], odd["MPLCONFIGDIR"]
-    return {**kept, **data, **odd, "COURSEKIT_PLAIN": "1", "PYTHONPATH": str(site)}
+    return {**kept, **odd, "COURSEKIT_PLAIN": "1", "PYTHONPATH": str(site)}
 
 
 def client_of(made: nbformat.NotebookNode, folder: str) -> NotebookClient:
@@ -95,7 +97,9 @@ def client_of(made: nbformat.NotebookNode, folder: str) -> NotebookClient:
     manager = KernelManager(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
     quiet = ["--Application.log_level=ERROR"]
     where = {"metadata": {"path": folder}}
-    return NotebookClient(made, km=manager, timeout=600, extra_arguments=quiet, resources=where)
+    return NotebookClient(
+        made, km=manager, timeout=2 * CELL_SECONDS, extra_arguments=quiet, resources=where
+    )
 
 
 def claims(notebook: nbformat.NotebookNode) -> list[str]:
@@ -108,8 +112,11 @@ def claims(notebook: nbformat.NotebookNode) -> list[str]:
 
 def main() -> int:
     """Run the notebooks, two at a time; return the exit code."""
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    notebooks = sorted((ROOT / "notebooks").glob(f"{wanted}*.ipynb"))
+    try:
+        notebooks = [one.notebook for one in find_lessons(ROOT, *sys.argv[1:2])]
+    except ValueError as problem:
+        print(problem)
+        return 2
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         site = install(build_wheel(Path(folder)), Path(folder))
         found = pool.map(lambda notebook: run_away(notebook, site), notebooks)
@@ -117,7 +124,7 @@ def main() -> int:
         for notebook, problem in zip(notebooks, found, strict=True):
             print(f"{notebook.stem:<28} {problem or 'as at home'}", flush=True)
             problems.append(problem)
-    return 1 if any(problems) or not problems else 0
+    return int(any(problems))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def bare(monkeypatch, tmp_path):
 
     cache = tmp_path / "cache"
     cache.mkdir()
-    for variable in ("DATA", "DEVICE", "FIGURES", "LEDGER"):
+    for variable in ("DATA", "DEVICE", "FIGURES", "LEDGER", "MIRROR"):
         monkeypatch.delenv(f"COURSEKIT_{variable}", raising=False)
     monkeypatch.setenv("COURSEKIT_OFFLINE", "1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

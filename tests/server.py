@@ -36,6 +36,9 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "silent":
             self.server.stopped.wait(20)
             return
+        if fault == "hang up":
+            self.close_connection = True
+            return
         self.send_response(int(fault) if fault.isdigit() else 200)
         self.send_header("Content-Length", "0" if fault.isdigit() else str(len(content)))
         self.end_headers()
@@ -43,13 +46,17 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
         elif fault == "truncated":
             self.wfile.write(content[:1_000])
-        elif fault == "slow":
-            for start in range(0, len(content), 1_000):
+        elif fault == "stalled":
+            self.wfile.write(content[:1_000])
+            self.server.stopped.wait(20)
+        elif fault in ("slow", "dripping"):
+            size, pause = {"slow": (1_000, 0.1), "dripping": (1, 0.03)}[fault]
+            for start in range(0, len(content), size):
                 try:
-                    self.wfile.write(content[start : start + 1_000])
+                    self.wfile.write(content[start : start + size])
                 except OSError:
                     return
-                if self.server.stopped.wait(0.1):
+                if self.server.stopped.wait(pause):
                     return
 
     def log_message(self, *_):

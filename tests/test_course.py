@@ -689,6 +689,7 @@ def locked():
 def test_freezing_drops_local_versions_and_the_course():
     listing = "torch==2.13.0+cpu\n-e git+https://h/c#egg=coursekit\ncoursekit==0.1.0\nAbc==1\n"
     listing += "elsewhere @ file:///tmp/elsewhere\n"
+    listing += "nvidia-cudnn-cu13==9\ntriton==3\ncuda-pathfinder==1\npip==25\n"
     assert lock.freeze(listing) == lock.HEADER + "Abc==1\ntorch==2.13.0\n"
 
 

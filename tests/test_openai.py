@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from coursekit import data
 from coursekit.course import lock
 from coursekit.data import store, vocabularies
-from coursekit.data.store import MissingDataError, Packaged, kind, provenance
+from coursekit.data.dataset import MissingDataError, Packaged
+from coursekit.data.store import kind, provenance
 from coursekit.tokens.bpe import BPE, train_bpe
 from coursekit.tokens.openai import byte_characters, read_gpt2, read_tiktoken, to_tiktoken
 from coursekit.tokens.patterns import GPT2, GPT4, LATER

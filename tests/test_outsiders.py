@@ -24,6 +24,14 @@ def test_the_workflow_runs_what_the_readme_names_on_the_oldest_and_the_newest_py
     assert 'requires-python = ">=3.11"' in (ROOT / "pyproject.toml").read_text("utf-8")
 
 
+def test_it_tries_the_newest_versions_of_all_it_depends_on_every_week():
+    job = read_workflow()["jobs"]["newest"]
+    assert "schedule" in job["if"]
+    install, test = commands(job)
+    assert install == 'python -m pip install -e ".[offline,course,test]"'  # no lock file
+    assert test == "make PYTHON=python test"
+
+
 def test_it_runs_for_each_change_every_week_and_with_a_gpu_by_hand():
     workflow = read_workflow()
     when = workflow[True]  # YAML reads "on" so

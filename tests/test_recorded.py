@@ -17,7 +17,8 @@ def opened(name: str) -> BPE:
 
 @pytest.fixture
 def without_files(bare, monkeypatch):
-    monkeypatch.setattr(store, "locate_packaged", lambda dataset: None)
+    for find in ("locate_packaged", "_in_package"):
+        monkeypatch.setattr(store, find, lambda dataset: None)
 
 
 @pytest.mark.parametrize("name", ANSWERS)

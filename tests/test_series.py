@@ -17,7 +17,8 @@ import torch
 
 from coursekit import data
 from coursekit.data import series, store, text, vocabularies
-from coursekit.data.store import MissingDataError, Packaged, kind, provenance, read_packaged
+from coursekit.data.dataset import MissingDataError, Packaged
+from coursekit.data.store import kind, provenance, read_packaged
 
 REAL = os.environ.get("COURSEKIT_DATA")
 needs_folder = pytest.mark.skipif(not REAL, reason="COURSEKIT_DATA names no folder")
@@ -54,6 +55,7 @@ def test_another_content_is_refused(tiny, tmp_path):
     ):
         read_packaged(tiny)
     assert provenance() == {}
+    assert kind(tiny) == "missing"
 
 
 def test_a_missing_file_names_the_remedy(tiny, tmp_path):
@@ -178,7 +180,10 @@ def test_the_hourly_series_is_the_transformer_where_its_file_is(bare, monkeypatc
 def test_the_hourly_series_is_else_the_pedestrians_and_says_so(bare, capsys):
     assert data.hourly().name == "pedestrians"
     assert provenance() == {"pedestrians": "canonical", "hourly": "stand-in"}
-    assert "hourly: pedestrians (STAND-IN for etth1)\n" in capsys.readouterr().out
+    assert (
+        "hourly: pedestrians (STAND-IN for etth1; COURSEKIT_OFFLINE is set)\n"
+        in capsys.readouterr().out
+    )
     assert {name: kind(data.DATASETS[name]) for name in provenance()} == provenance()
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from coursekit.data import NEWS, names, provenance, shakespeare, split_words, text
-from coursekit.data.store import Dataset, MissingDataError, cache_folder, kind, read_text
+from coursekit.data.dataset import Dataset, MissingDataError
+from coursekit.data.store import cache_folder, describe, kind, read_text
 from coursekit.data.text import DATASETS, NAMES, SHAKESPEARE
 
 GOOD = "anna\nézé\n"
@@ -58,6 +60,17 @@ def test_without_a_file_the_stand_in_is_read_and_named(bare, capsys):
     assert read_text(make()) == "stand-in text"
     assert capsys.readouterr().out == "tiny: a phrase (STAND-IN for two names)\n"
     assert provenance() == {"tiny": "stand-in"}
+
+
+def test_a_stand_in_is_promised_only_where_it_can_be_made(bare):
+    assert kind(replace(make(), stand_in_needs=("torch",))) == "stand-in"
+    lacking = replace(make(), stand_in_needs=("torch", "no_such_package"))
+    assert describe(lacking) == ("missing", "nowhere")
+
+
+def test_something_unreadable_in_the_cache_is_passed_over(bare):
+    (bare / "tiny.txt").mkdir()
+    assert read_text(make()) == "stand-in text"
 
 
 def test_a_wrong_file_in_the_folder_is_refused(bare, folder):

@@ -9,7 +9,7 @@ from pathlib import Path
 repository = ""
 is_here = getattr(importlib.util.find_spec("coursekit"), "origin", None)  # a mere folder has none
 clones = [f for f in (Path.cwd(), *Path.cwd().parents) if (f / "coursekit/__init__.py").is_file()]
-if not is_here and clones:
+if clones:
     sys.path.insert(0, str(clones[0]))
 elif not is_here and not repository:
     raise SystemExit("The course has no public address yet: open this notebook in a clone of it.")
@@ -19,7 +19,7 @@ elif not is_here:
     pins = [f"{name}=={here[name]}\n" for name in keep.split() if name in here]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "keep.txt").write_text("".join(pins))
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "-c", f"{folder}/keep.txt"]
-        if subprocess.run([*pip, f"coursekit[data] @ {repository}"]).returncode:
-            raise SystemExit("The course could not be installed: pip says why in the lines above.")
-    importlib.invalidate_caches()
+        pip = [sys.executable, "-m", "pip", "install", "-q", "-c", f"{folder}/keep.txt"]
+        done = subprocess.run([*pip, f"coursekit[data] @ {repository}"], capture_output=True)
+    if done.returncode:
+        raise SystemExit(f"The course could not be installed. {done.stderr.decode()}")

