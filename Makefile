@@ -79,4 +79,4 @@ clean: ## remove .venv, build and caches
 
 using-given-python:
 	@$(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { echo "'$(PYTHON)' is not Python 3.11 or newer."; exit 1; }
-	@$(PYTHON) -c 'import coursekit, torch, nbclient, nbval' 2>/dev/null || { echo "'$(PYTHON)' lacks what the course needs: run '$(PYTHON) -m pip install -e .[$(EXTRAS)]' first."; exit 1; }
+	@$(PYTHON) -c 'import coursekit, torch, nbclient, nbval' 2>/dev/null || { echo "'$(PYTHON)' lacks what the course needs: run '$(PYTHON) -m pip install -e \".[$(EXTRAS)]\"' first."; exit 1; }

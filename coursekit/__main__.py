@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         return work(wanted)
     except (ModuleNotFoundError, OSError, ValueError, FloatingPointError) as problem:
         if isinstance(problem, ModuleNotFoundError):
-            problem = f"{problem}: run 'pip install -e .[offline,course,test]' first"
+            problem = f"{problem}: run 'pip install -e \".[offline,course,test]\"' first"
         print(f"coursekit: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
