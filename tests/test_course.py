@@ -647,6 +647,15 @@ def test_the_command_publishes_and_then_finds_the_notebook_fresh(
     assert "fresh: 01_tiny" in capsys.readouterr().out
 
 
+def test_relative_folders_of_data_hold_in_a_kernel_that_starts_elsewhere(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COURSEKIT_DATA", "data")
+    monkeypatch.delenv("COURSEKIT_CACHE", raising=False)
+    own = run._environment(Lesson(tmp_path, "01_tiny"), tmp_path / "build")
+    assert own["COURSEKIT_DATA"] == str(tmp_path / "data")
+    assert "COURSEKIT_CACHE" not in own
+
+
 def test_an_unknown_notebook_or_folder_is_named_in_one_line(tiny, monkeypatch, capsys):
     monkeypatch.chdir(tiny.root)
     assert main(["run", "99"]) == 2
