@@ -12,6 +12,7 @@ from coursekit.__main__ import main
 from coursekit.course import doctor
 from coursekit.data import DATASETS, store
 from coursekit.data import download as module
+from coursekit.data.vocabularies import GPT2_IDS, GPT2_MERGES
 from coursekit.device import compare_with_cpu
 from tests.server import CONTENT, Server
 
@@ -144,6 +145,27 @@ def test_what_the_cache_holds_is_listed(bare, monkeypatch):
     assert listed("names") == "damaged"
     (bare / DATASETS["gpt4"].address_key).write_bytes(b"")
     assert listed("gpt4") == "damaged"
+
+
+def test_gpt2_counts_as_one_data_set_of_two_files(bare, monkeypatch):
+    ids, merges = b"the ids", b"the merges"
+    companion = replace(
+        GPT2_IDS, package="none_such", size=1_000_000, sha256=hashlib.sha256(ids).hexdigest()
+    )
+    both = replace(GPT2_MERGES, package="none_such", size=700_000, companion=companion)
+    both = replace(both, sha256=hashlib.sha256(merges).hexdigest())
+    monkeypatch.setattr(doctor, "DATASETS", {"gpt2": both})
+    _, row = doctor.list_datasets()
+    assert row == ["gpt2", "stand-in", "facts recorded here", "nothing", "1.7 MB", "MIT"]
+    (bare / both.address_key).write_bytes(merges)
+    _, row = doctor.list_datasets()
+    assert row[1:4] == ["stand-in", "facts recorded here", "in part"]
+    (bare / companion.address_key).write_bytes(ids)
+    _, row = doctor.list_datasets()
+    assert row[1:4] == ["canonical", "cache", "verified"]
+    (bare / companion.address_key).write_bytes(ids[1:])
+    _, row = doctor.list_datasets()
+    assert row[1:4] == ["stand-in", "facts recorded here", "damaged"]
 
 
 @pytest.mark.parametrize(("is_clone", "says"), [(True, "missing"), (False, "a notebook needs")])

@@ -1,4 +1,4 @@
-# Makes `coursekit` importable. Elsewhere than in a clone it installs it, and keeps what is loaded.
+# Makes `coursekit` importable: from this clone, as installed, or installed now (torch is kept).
 import importlib.util
 import subprocess
 import sys

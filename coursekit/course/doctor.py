@@ -14,9 +14,9 @@ from packaging.requirements import Requirement
 
 import coursekit
 from coursekit.data import DATASETS
+from coursekit.data.dataset import Dataset, Packaged
 from coursekit.data.download import cache_folder, forget_failures
-from coursekit.data.store import cache_state, describe, is_offline, kind, offline
-from coursekit.data.vocabularies import GPT2_IDS
+from coursekit.data.store import cache_state, describe, files_of, is_offline, kind, offline
 
 OLDEST = (3, 11)
 COURSE = ("jupyterlab", "jupytext", "nbclient", "nbformat")
@@ -65,13 +65,16 @@ def list_datasets(*, fetch: bool = False) -> list[list[str]]:
         raise ValueError("COURSEKIT_OFFLINE is set, so nothing is downloaded: unset it to fetch")
     if fetch:
         forget_failures()
-        kind(GPT2_IDS)  # GPT-2 has two files; the table counts them as one
     with nullcontext() if fetch else offline():
         rows = [
-            [name, *describe(one), cache_state(one), f"{one.size / 1e6:.1f} MB", one.licence]
+            [name, *describe(one), cache_state(one), _size(one), one.licence]
             for name, one in DATASETS.items()
         ]
     return [["data set", "now", "from", "cache", "size", "licence"], *rows]
+
+
+def _size(dataset: Dataset | Packaged) -> str:
+    return f"{sum(file.size for file in files_of(dataset)) / 1e6:.1f} MB"
 
 
 def _python() -> Finding:

@@ -61,6 +61,7 @@ class Packaged:
             `address_key` in the folder TIKTOKEN_CACHE_DIR or in the cache.
         size: of the file in bytes.
         licence: of the data.
+        companion: another file without which this one is of no use; of the same data set.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Packaged:
     address: str = ""
     size: int = 0
     licence: str = ""
+    companion: "Packaged | None" = None
 
     @property
     def address_key(self) -> str:

@@ -72,20 +72,35 @@ def kind(dataset: Dataset | Packaged) -> str:
 def describe(dataset: Dataset | Packaged) -> tuple[str, str]:
     """Tell which kind a reader would get now, and from where; "nowhere" if it is missing."""
     if isinstance(dataset, Packaged):
-        found, other = locate_packaged(dataset), "facts recorded here" * dataset.recorded
+        found = [locate_packaged(file) for file in files_of(dataset)]
+        other = "facts recorded here" * dataset.recorded
     else:
-        found, other = locate(dataset), dataset.stand_in_about * dataset.has_stand_in
-    if found:
-        return "canonical", found[1]
+        found, other = [locate(dataset)], dataset.stand_in_about * dataset.has_stand_in
+    if found[0] and all(found):
+        return "canonical", found[0][1]
     return ("stand-in", other) if other else ("missing", "nowhere")
 
 
+def files_of(dataset: Dataset | Packaged) -> list[Dataset | Packaged]:
+    """List the files that make up a data set: one, or one and its companion."""
+    companion = getattr(dataset, "companion", None)
+    return [dataset, companion] if companion else [dataset]
+
+
 def cache_state(dataset: Dataset | Packaged) -> str:
-    """Tell what the cache holds: "verified", "damaged", "nothing", or "–" if it never holds it."""
+    """Tell what the cache holds: "verified", "in part", "damaged", "nothing", or "–": never any."""
     if not dataset.address:
         return "–"
-    kept = dataset.address_key if isinstance(dataset, Packaged) else dataset.file
-    path = cache_folder() / kept
+    states = {_state(file) for file in files_of(dataset)}
+    if "damaged" in states:
+        return "damaged"
+    return states.pop() if len(states) == 1 else "in part"
+
+
+def _state(dataset: Dataset | Packaged) -> str:
+    """Tell what the cache holds of one file."""
+    name = dataset.address_key if isinstance(dataset, Packaged) else dataset.file
+    path = cache_folder() / name
     if not path.exists():
         return "nothing"
     return "verified" if _is_canonical(path, dataset) else "damaged"

@@ -37,6 +37,7 @@ GPT2_MERGES = replace(
     sha256="1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
     address=PUBLISHED + "gpt-2/encodings/main/vocab.bpe",
     size=456_318,
+    companion=GPT2_IDS,
 )
 
 GPT4_RANKS = Packaged(
