@@ -5,6 +5,7 @@ export MKL_NUM_THREADS = 1
 NB ?=
 FORCE ?=
 TORCH_INDEX ?=
+RUNS ?=
 EXTRAS := offline,course,test
 
 # `make PYTHON=python3` uses that environment as it is; otherwise .venv is made from the first Python that is new enough.
@@ -18,7 +19,7 @@ else
 READY := using-given-python
 endif
 
-.PHONY: help course test test-gpu unit away notebooks lint lab lock mutants bench clean using-given-python
+.PHONY: help course test test-gpu unit away steady notebooks lint lab lock mutants bench clean using-given-python
 
 help: ## this list
 	@echo "make TARGET [NB=01] [FORCE=1] [PYTHON=python3] [TORCH_INDEX=address]"
@@ -39,6 +40,9 @@ unit: $(READY) ## the tests without the notebooks
 
 away: $(READY) ## the notebooks from a wheel, far from the clone (NB=01: one)
 	@$(PYTHON) -m tests.away $(NB)
+
+steady: $(READY) ## the notebook tests ten times, in two orders: all green, all claims the same (RUNS=3: three times)
+	@$(PYTHON) -m tests.steady $(RUNS)
 
 notebooks: $(READY) ## build notebooks/*.ipynb, with outputs, from notebooks/src
 	@$(PYTHON) -m coursekit notebooks $(NB) $(if $(FORCE),--force)
