@@ -101,13 +101,12 @@ def _keep_machine_outputs(before: NotebookNode, made: NotebookNode) -> None:
 
 def _record_time(lesson: Lesson, result: Result) -> None:
     """Keep the table of costs, to 5 s and 50 MB, unless a cost has clearly changed."""
-    times = read_times(lesson.root)
+    times, grain = read_times(lesson.root), {"seconds": 5, "megabytes": 50}
     old = times.get(lesson.name, {"seconds": 0, "megabytes": 0})
-    new = {
-        "seconds": max(5, 5 * round(result.seconds / 5)),
-        "megabytes": max(50, 50 * round(result.megabytes / 50)),
-    }
-    changed = any(abs(new[unit] - old[unit]) > 0.5 * old[unit] for unit in new)
+    cost = {"seconds": result.seconds, "megabytes": result.megabytes}
+    new = {unit: max(1, round(cost[unit] / size)) * size for unit, size in grain.items()}
+    noise = {unit: max(0.3 * old[unit], size) for unit, size in grain.items()}
+    changed = any(not old[unit] or abs(new[unit] - old[unit]) > noise[unit] for unit in grain)
     times[lesson.name] = new if changed else old
     path = lesson.root / "notebooks" / "times.json"
     path.write_text(json.dumps(times, indent=1, sort_keys=True) + "\n", "utf-8")
