@@ -125,8 +125,9 @@ def executed(lesson):
 
 
 def outputs(notebook, tag):
-    cell = next(cell for cell in notebook.cells if tag in cell.metadata.get("tags", []))
-    return [output.text for output in cell.outputs]
+    cells = [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
+    assert cells
+    return [output.text for cell in cells for output in cell.outputs]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -524,14 +525,19 @@ def test_a_run_that_warned_is_not_published_and_changes_nothing(tiny, run_by_han
     assert read_times(tiny.root) == {}
 
 
-def test_machine_outputs_stay_while_their_cell_is_unchanged(tiny, run_by_hand):
+def test_machine_outputs_stay_while_no_code_up_to_them_changed(tiny, run_by_hand):
+    timed = 'print(2 + 2)\n\n# %% tags=["machine"]\nprint("timed")'
+    edit(tiny, "print(2 + 2)", timed)
     publish(tiny, run_by_hand("first"))
-    edit(tiny, "2 + 2", "2 + 3")
+    edit(tiny, "# A lesson", "# The lesson")
     publish(tiny, run_by_hand("second"))
-    assert outputs(nbformat.read(tiny.notebook, 4), "machine") == ["first"]
-    edit(tiny, "os.getpid()", "os.getppid()")
+    assert outputs(nbformat.read(tiny.notebook, 4), "machine") == ["first", "first"]
+    edit(tiny, "2 + 2", "2 + 3")
     publish(tiny, run_by_hand("third"))
-    assert outputs(nbformat.read(tiny.notebook, 4), "machine") == ["third"]
+    assert outputs(nbformat.read(tiny.notebook, 4), "machine") == ["first", "third"]
+    edit(tiny, "os.getpid()", "os.getppid()")
+    publish(tiny, run_by_hand("fourth"))
+    assert outputs(nbformat.read(tiny.notebook, 4), "machine") == ["fourth", "fourth"]
 
 
 def test_live_outputs_are_cleared_and_count_as_run(tiny, run_by_hand):

@@ -92,11 +92,16 @@ def _find_warning(notebook: NotebookNode) -> str:
 
 
 def _keep_machine_outputs(before: NotebookNode, made: NotebookNode) -> None:
-    """Keep what a cell tagged "machine" printed where it was built first, if it is unchanged."""
-    earlier = {cell.id: cell for cell in before.cells}
-    for cell in made.cells:
-        if "machine" in cell.metadata.get("tags", []) and cell.id in earlier:
-            cell.outputs = earlier[cell.id].outputs
+    """Keep what cells tagged "machine" printed where they were built first.
+
+    Only down to the first code cell that changed: what is measured after it may have changed, too.
+    """
+    code = [[cell for cell in one.cells if cell.cell_type == "code"] for one in (before, made)]
+    for earlier, cell in zip(*code, strict=False):
+        if earlier.id != cell.id:
+            return
+        if "machine" in cell.metadata.get("tags", []):
+            cell.outputs = earlier.outputs
 
 
 def _record_time(lesson: Lesson, result: Result) -> None:
