@@ -1,4 +1,4 @@
-"""Names: the lecture's three recipes at full length, and ours, in one run.
+"""Names: the lecture's four recipes at full length, and ours, in one run.
 
     make bench
 
@@ -18,7 +18,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.anchors import ANCHORS, descend, one_layer_of_modules, train_anchor
+from benchmarks.anchors import (
+    ANCHORS,
+    descend,
+    one_layer_normalised,
+    one_layer_of_modules,
+    six_layers,
+    train_anchor,
+)
 from coursekit import data
 from coursekit.data.windows import draw_groups, group_windows, word_windows
 from coursekit.models.mlp import MLP, MLPConfig
@@ -115,18 +122,16 @@ def main() -> None:
     for name, anchor in ANCHORS.items():
         outcome = train_anchor(anchor, sets[anchor.context][0], measure_on(anchor.context))
         label = f"lecture: {name}"
-        times[name] = enter(label, anchor.context, outcome, f"{anchor.published}")
+        times[name] = enter(label, anchor.context, outcome, f"{anchor.published or 'none'}")
     mlp = enter("ours: MLP", 3, train_mlp(sets[3][0], measure_on(3)), "≤ 2.10")
     net = enter("ours: WaveNet", 8, train_wavenet(sets[8][0], measure_on(8)), "≤ 1.985")
     steps = {
         "one layer, bare tensors (the anchor)": (ANCHORS["one layer"].make, 3, False),
         "one layer, PyTorch's modules and SGD": (one_layer_of_modules, 3, True),
-        "six layers, modules, bare descent (the anchor)": (
-            ANCHORS["six layers, batch norm"].make,
-            3,
-            False,
-        ),
-        "six layers, PyTorch's modules and SGD": (ANCHORS["six layers, batch norm"].make, 3, True),
+        "one layer, batch norm, bare descent (the anchor)": (one_layer_normalised, 3, False),
+        "one layer, batch norm, PyTorch's SGD": (one_layer_normalised, 3, True),
+        "six layers, modules, bare descent (the anchor)": (six_layers, 3, False),
+        "six layers, PyTorch's modules and SGD": (six_layers, 3, True),
         "WaveNet, modules, bare descent (the anchor)": (ANCHORS["WaveNet"].make, 8, False),
         "WaveNet, PyTorch's modules and SGD": (ANCHORS["WaveNet"].make, 8, True),
     }
@@ -171,7 +176,9 @@ def draw(curves: dict[str, Curve]) -> None:
     """Draw development loss against seconds."""
     use_house_style()
     plt.figure(figsize=(9, 5))
-    for (name, curve), style in zip(curves.items(), ("--", "--", "--", "-", "-"), strict=True):
+    for (name, curve), style in zip(
+        curves.items(), ("--", "--", "--", "--", "-", "-"), strict=True
+    ):
         seconds, losses = zip(*curve, strict=True)
         plt.plot(seconds, losses, style, marker="o", markersize=3, label=name)
     plt.xscale("log")

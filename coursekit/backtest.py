@@ -136,8 +136,9 @@ def mase(
 ) -> float:
     """Return the mean absolute error as a multiple of the seasonal naive forecast's in training.
 
-    mean |y - f| / mean |x_t - x_{t - period}| (Hyndman and Koehler 2006, section 3). The divisor
-    comes from the training series alone, so it is the same for all forecasts and test windows.
+    mean |y - f| / mean |x_t - x_{t - period}| (Hyndman and Koehler 2006, section 3, where the
+    period is 1). The divisor comes from the training series alone, so it is the same for all
+    forecasts and test windows.
 
     Args:
         insample: the series x that the forecaster was fitted to, in the unit of the target.

@@ -71,7 +71,7 @@ class DilatedFusion(nn.Module):
     """Compute what a `PairFusion` says after every token, with its own weights.
 
     Level i of the tree is a causal convolution with kernel 2 and dilation 2^i: it fuses a step
-    with the one 2^i earlier. What neighbouring contexts have in common is computed once.
+    with the one 2^i earlier. What overlapping contexts have in common is computed once.
 
     In evaluation mode the logits at step t are the tree's for the tokens up to t, if there are
     `context` of them; before that, zeros stand for the vectors that are missing.

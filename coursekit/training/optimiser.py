@@ -98,12 +98,12 @@ class PlainAdamW(Optimizer):
 
 
 def orthogonalise(matrices: Float[Tensor, "*N R C"], rounds: int = 5) -> Float[Tensor, "*N R C"]:
-    """Bring the singular values of each matrix near 1, between 0.7 and 1.2, and keep its axes.
+    """Bring the singular values of each matrix near 1, within 0.68 … 1.21, and keep its axes.
 
     From U S Vᵀ to about U Vᵀ, by products alone: X = G / ‖G‖, then `rounds` times
     X ← a X + b (X Xᵀ) X + c (X Xᵀ)² X, which takes each singular value s to a s + b s³ + c s⁵
     (Jordan et al. 2024). The slope a at 0 is large, so small ones grow fast; after five
-    rounds only those below 1/700 of the norm are still short of 0.7.
+    rounds only those below 1/660 of the norm are still short of 0.68.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     is_tall = matrices.shape[-2] > matrices.shape[-1]

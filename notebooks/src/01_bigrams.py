@@ -175,7 +175,7 @@ while True:
 vocabulary.decode(drawn)
 
 # %% [markdown]
-# The library wraps a table as a model, `NGram`, which maps letters to the logarithms of the probabilities of the next one, and has one function that samples from any such model. (`nn.Module` is PyTorch's base class of all models; `register_buffer` keeps a tensor with the model that is not trained; `no_grad` says that no slopes are needed.)
+# The library wraps a table as a model, `NGram`, which maps letters to the logarithms of the probabilities of the next one, and has one function that samples from any such model. (`nn.Module` is PyTorch's base class of all models; a **tensor** is its table of numbers, with any number of axes; `register_buffer` keeps one with the model that is not trained. Leave `temperature`, `top_k` and `cached` aside until later notebooks.)
 
 # %% tags=["shown"]
 from coursekit.models.ngram import NGram
@@ -412,7 +412,7 @@ print(f"loss at the start {pair_by_pair:.4f} nats; ln 27 is {math.log(V):.4f}")
 #
 # $$\frac{\partial\,\text{loss}}{\partial W_{ij}} = \frac{n_i}{n}\Big(P_{ij} - \frac{N_{ij}}{n_i}\Big)$$
 #
-# It is 0 for all weights exactly where $P$ is the table of counts: no table of pairs does better. PyTorch finds the same slopes:
+# It is 0 for all weights exactly where $P$ is the table of counts. And that is the lowest place, not just a flat one: for any other table $Q$, since $\ln z \le z - 1$, each row has $\sum_j P_{ij} \ln (Q_{ij}/P_{ij}) \le \sum_j (Q_{ij} - P_{ij}) \le 0$, summed over the letters that came. So no table of pairs does better. PyTorch finds the same slopes:
 
 # %% tags=["data"]
 weights = W.double().requires_grad_()
@@ -489,8 +489,8 @@ claim("network-past-add-one", passed, low=0, why="it heads for the unsmoothed", 
 # %% tags=["figure", "nbval-ignore-output"]
 plt.loglog(steps, gaps, label="gradient descent, rate 50")
 empty = (N == 0).sum(1)
-limit = (empty * (V - empty)).sum() / V / 50  # what the empty cells cost, times steps
-plt.loglog(steps[20:], limit / steps[20:], ":", color="grey", label="cost of the empty cells")
+limit = (empty * (V - empty)).sum() / V / 50  # the cost of empty cells times steps, in the end
+plt.loglog(steps[20:], limit / steps[20:], ":", color="grey", label="empty cells, in the limit")
 plt.gca().set(xlabel="steps", ylabel="NLL above the table's (nats)")
 plt.legend()
 figure(
@@ -499,7 +499,7 @@ figure(
 )
 
 # %% [markdown]
-# Training passes the add-one table on its way to the unsmoothed one. In the end only the empty cells still cost anything. By the formula above their slope is proportional to their share, which then shrinks in proportion to its own square: so it falls like one over the number of steps (dotted). Ten times closer takes ten times longer, again and again. Counting gets there in one pass. Training is not the better way to *this* model. It is the way that still works when there is no table: in the next notebook, the row of the table becomes a computation.
+# Training passes the add-one table on its way to the unsmoothed one. In the end only the empty cells still cost anything. By the formula above their slope is proportional to their share, which then shrinks in proportion to its own square: so it tends to fall like one over the number of steps (dotted: the limit, which the curve reaches from below, for rows of rare letters have not come so far). Ten times closer takes ten times longer, again and again. Counting gets there in one pass. Training is not the better way to *this* model. It is the way that still works when there is no table: in the next notebook, the row of the table becomes a computation.
 
 # %% [markdown]
 # ## 1.7 Perplexity: the number of faces of the die
@@ -745,7 +745,7 @@ figure(
 # From three letters on, nearly everything that *could* be said is never said. A table learns nothing about it. A model that is not a table can, if it knows that some contexts are alike; that is what the following notebooks are about.
 
 # %% [markdown]
-# ## 1.10 When does more context pay? When there is more text
+# ## 1.10 When does more context pay?
 #
 # The trigram lost on 628 letters. **Predict**: does it ever win with add-one smoothing, and from how many letters on? We count on growing pieces of a large text and score on its last tenth, always the same.
 

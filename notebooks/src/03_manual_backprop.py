@@ -274,7 +274,7 @@ for what, slopes in {
 # %% tags=["data", "nbval-ignore-output"]
 claim("minus-sign", (true + row_sums).abs().max(), high=1e-12, **exact)
 why = "off by twice the slope; seeds 0–4: at least 0.19"
-claim("plus-sign", (true - row_sums).abs().min(), low=0.01, why=why, data="names")
+claim("plus-sign", (true - row_sums).abs().min(), low=0.1, why=why, data="names")
 
 # %% [markdown]
 # Each of the maxima came from one logit, so its slope goes back to that one: a **one-hot** row. What if two logits tie for the maximum? There is no derivative then, and PyTorch has to choose:
@@ -383,7 +383,7 @@ exercises.check_dhpreact(dhpreact_of)
 # %% [markdown]
 # ## 3.7 Back through batch normalisation, step by step
 #
-# The one part with several paths. `bndiff` is used twice, in `bnraw` and, squared, in the variance; `hprebn` is used twice, in `bndiff` and in the mean. Each time the slopes are added. `bnmean`, `bnvar` and `bnvar_inv` are rows that were broadcast over the batch: their slopes are sums over the batch.
+# The one part with several paths. `bndiff` is used twice, in `bnraw` and, squared, in the variance; `hprebn` is used twice, in `bndiff` and in the mean. Each time the slopes are added. `bnmean` and `bnvar_inv` are rows that were broadcast over the batch: their slopes are sums over the batch. (`bnvar` only becomes `bnvar_inv`, row to row: nothing to sum.)
 
 # %% tags=["data"]
 dbnraw = dhpreact * p["bngain"]  # hpreact = bngain · bnraw + bnbias
@@ -631,7 +631,7 @@ claim("finite-difference", errors[:, 4].max(), high=2e-7, why=why, data="names")
 
 # %% tags=["data", "nbval-ignore-output"]
 why = "rounding, u·L/(ε·slope); seeds 0–4: 0.06 to 0.43"
-claim("finite-difference-too-small", 10 ** typical["double"][-1], low=1e-3, why=why, data="names")
+claim("finite-difference-too-small", 10 ** typical["double"][-1], low=0.02, why=why, data="names")
 why = "seeds 0–4: 3.8e-4 to 1.7e-3"
 claim("finite-difference-single", 10 ** typical["single"].min(), low=1e-4, why=why, data="names")
 
@@ -688,10 +688,10 @@ mine, my_losses = descend_by_hand(p, 200)
 theirs, their_losses = descend_by_autograd(p, 200)
 gap = max(abs(a - b) for a, b in zip(my_losses, their_losses, strict=True))
 print(f"loss after 200 steps: {my_losses[-1]:.6f} by hand, {their_losses[-1]:.6f} by autograd")
-claim("training-by-hand-gap", gap, high=1e-9, why="rounding that 200 steps amplify", data="names")
+claim("training-by-hand-gap", gap, high=1e-12, why="rounding of float64, 200 steps", data="names")
 
 # %% [markdown]
-# The same to a billionth, at every step. Now in earnest: 200 hidden units, single precision, 10,000 steps on batches of 128.
+# The same but for rounding, at every step. Now in earnest: 200 hidden units, single precision, 10,000 steps on batches of 128.
 
 # %% tags=["data", "nbval-ignore-output"]
 generator = torch.Generator().manual_seed(42)

@@ -173,7 +173,7 @@ claim("wrong-axis-mean", wrong.detach(), 1.4, 1.5, why="2.5 / √(35/12) = 1.464
 claim("right-axis-mean", right.detach(), high=1e-5, why="rounding of 192 numbers")
 
 # %% [markdown]
-# No error, no warning, and the module normalised *time*: each step over examples and channels. The channels keep their different means, and what a letter becomes now depends on its neighbours in the batch and in the vector. To use it rightly, swap the axes: `norm(x.mT).mT`.
+# No error, no warning, and the module normalised *time*: each step over examples and channels. The channels keep their different means, and what becomes of one channel now depends on the other channels. To use it rightly, swap the axes: `norm(x.mT).mT`.
 #
 # A third version, the one you get by leaving the two-axis code as it was, averages over the first axis only:
 
@@ -227,7 +227,7 @@ print(f"{len(train):,} training windows; Kneser–Ney 5-gram on development name
 # 1. **The lecture's recipe**, cut to a tenth: SGD, batches of 32, rate 0.1, then 0.01.
 # 2. **Batches of 512, AdamW at a constant rate.** Fewer, larger steps, and strides of the same length for every weight.
 # 3. **A schedule**: the rate rises for a tenth of the steps, then falls along a cosine to 0.
-# 4. **Each context once.** Many windows share their context, the more so near the start of a name. List each different context once, with the counts of what followed (notebook 2). With eight letters there are still too many for a single batch. But few of them are frequent, and these make up half of the loss: put *them into every batch*, and take the others in turn, with their counts multiplied so that they stand for all others.
+# 4. **Each context once.** Many windows share their context, the more so near the start of a name. List each different context once, with the counts of what followed (notebook 2). With eight letters there are still too many for a single batch. But few of them are frequent, and these hold half of all targets: put *them into every batch*, and take the others in turn, with their counts multiplied so that they stand for all others.
 #
 # **Predict**: which rung makes things worse?
 
@@ -347,7 +347,7 @@ about = {"why": "-0.0018 ± 3 × 0.0022, the spread of seeds 0–4", "data": "na
 claim("tree-over-flat", difference, -0.0085, 0.0049, stand_in=(-0.0138, 0.0078), **about)
 
 # %% [markdown]
-# At eight letters: no. Over five seeds the flat network is on average a hair worse, by less than the seeds differ, and one of the five seeds puts it ahead. It trains in about half the time, as the arithmetic of section 4.1 suggests: each context costs the tree 4 + 2 + 1 fusions. The lecture found the same at a smaller size (2.027 flat, 2.022 fused, with 22,000 parameters); what brought it to 1.9937 was more parameters. The honest case for pairs is not this loss. It is that the context may double for one more matrix, and what the next section shows: the fusions can be shared.
+# At eight letters: no. Over five seeds the flat network is on average a hair worse, by less than the seeds differ. In the table it also takes less time for its steps: each context costs the tree 4 + 2 + 1 fusions, the flat network one product. The lecture found the same at a smaller size (2.027 flat, 2.022 fused, with 22,000 parameters); what brought it to 1.9937 was more parameters. The honest case for pairs is not this loss. It is that the context may double for one more matrix, and what the next section shows: the fusions can be shared.
 #
 # What the model dreams up:
 
@@ -360,7 +360,7 @@ generator = torch.Generator().manual_seed(42)
 # %% [markdown]
 # ## 4.5 The same network as convolutions
 #
-# To score a name of eight letters, the tree runs nine times, once for each letter and once for the end. Neighbouring contexts share seven letters, and so most of their pairs. Computing each pair *once* is what a convolution does: it slides the same weights along the sequence.
+# To score a name of eight letters, the tree runs nine times, once for each letter and once for the end. Neighbouring contexts share seven letters, but no pair: the pairs of the next context begin one letter later. Contexts *two* letters apart share three of their four pairs, and contexts four apart also a four. Computing each pair *once* is what a convolution does: it slides the same weights along the sequence.
 #
 # A **causal** convolution with kernel 2 and **dilation** d mixes each step with the one d earlier, and reads nothing later:
 #
@@ -453,7 +453,7 @@ from coursekit.layers.convolution import CausalConv1d, receptive_field
 show(receptive_field)
 
 # %% [markdown]
-# A formula can be wrong about the code. The **gradient** can't: if output $y_s$ depends on input $x_t$, the slope $\partial y_s/\partial x_t$ isn't 0. `dependence` computes all of them, for any model.
+# A formula can be wrong about the code. The **gradient** asks the code: where the slope $\partial y_s/\partial x_t$ isn't 0, output $y_s$ depends on input $x_t$; where no path leads from one to the other, it is exactly 0. (It can be 0 by accident at one point; several random inputs make that unlikely.) `dependence` computes all of them, for any model.
 
 # %% tags=["shown"]
 from coursekit.certify import dependence
@@ -511,6 +511,8 @@ exercises.check_count_reach(count_reach)
 # The WaveNet of van den Oord et al. (2016) adds three things to dilated convolutions. Each block computes a signal and a **gate**, a number between 0 and 1 that says how much of it passes:
 #
 # $$z = \tanh(W_f * x) \odot \sigma(W_g * x)$$
+#
+# ($*$ is a causal convolution, $\odot$ multiplies number by number, and $\sigma$ is here the sigmoid.)
 #
 # Then z, mixed once more, is *added* to the block's input (a **residual** connection: where the block has nothing to say, it need not disturb), and a **skip** copies z to the output, past all further blocks.
 
@@ -667,7 +669,7 @@ claim("calls-to-score", calls, 1, 1, why="the whole name in one call")
 print(f"NLL of alexandra: {at_once:.4f} nats a letter, in {calls} call")
 
 # %% [markdown]
-# Now sampling, in three ways: run the tree for each letter; run the whole stack on all letters so far; or keep what each level has read, the **cache**, and compute only the new step. That is what `past` is for: level i must remember the last $2^i$ inputs, no more.
+# Now sampling. One can run the tree for each letter; run the whole stack on all letters so far; or keep what each level has read, the **cache**, and compute only the new step. That is what `past` is for: level i must remember the last $2^i$ inputs, no more. We count the first and the last.
 
 # %% tags=["shown"]
 from coursekit.sample import generate
@@ -695,7 +697,7 @@ steps = letters - 1
 claim("pairs-with-cache", (cached[1] - 3 * 8) / steps, 3, 3, why="one a level, after the prompt")
 
 # %% [markdown]
-# The same letters, less than half of the work, and not one call fewer. For a longer context the cache saves more: 63 pairs against 6 with 64 letters.
+# The same letters, about half of the work (after the prompt three pairs a letter in place of seven), and not one call fewer. For a longer context the cache saves more: 6 pairs in place of 63 with 64 letters.
 #
 # A slip you will meet: that such models "parallelise training *and inference*". Scoring a given sequence is parallel. Generating one is not, cached or not. It holds for every causal model, and so for the transformers of the later notebooks.
 #
@@ -750,11 +752,11 @@ figure("returns", alt="Calm and wild spells of returns; sizes stay correlated fo
 
 # %% tags=["data"]
 about = {"why": "arithmetic on fixed data", "data": "sp500"}
-claim("size-autocorrelation", size.mean(), 0.2, 0.3, **about)
-claim("value-autocorrelation", value.mean().abs(), high=0.02, **about)
+claim("size-autocorrelation", size.mean(), 0.24599, 0.24601, **about)
+claim("value-autocorrelation", value.abs().mean(), 0.02186, 0.02188, **about)
 
 # %% [markdown]
-# Wild days come in spells: the sizes of returns stay correlated for months. Their values hardly are. (The first two lags leave the grey band; but that band is for noise of constant size, and is too narrow here.)
+# Wild days come in spells: the sizes of returns stay correlated for months. Their values hardly are. (Several lags leave the grey band, the first two among them; but that band is for noise of constant size, and is too narrow here.)
 #
 # **Walk-forward**: to forecast 2008–2010, fit on all days before 2008; for 2011–2013, fit on all days before 2011; and so on to 2018. Whatever is estimated, including the scale that the inputs are divided by, comes from days before. Each forecast is a mean and a standard deviation, judged on the same days by two scores: the root mean square error (RMSE) of the mean, and the NLL of a normal distribution.
 
@@ -828,7 +830,7 @@ def forecast_days(a, b, seed, stretching=0.5, steps=100):
 
 
 # %% [markdown]
-# Long gradients are shortened (`clip`): without that, about one start in six went astray. Settings (stretching, clipping, steps, width, decay) were chosen on 2005–2007, fitted on the years before. (Later years were looked at while the inputs were first tried, so don't believe a small lead.) The stretching, for one:
+# Long gradients are shortened (`clip`): without that, some starts went astray. Settings (stretching, clipping, steps, width, decay) were chosen on 2005–2007, fitted on the years before. (Later years were looked at while the inputs were first tried, so don't believe a small lead.) The stretching, for one:
 
 
 # %% tags=["data", "nbval-ignore-output"]
@@ -844,7 +846,7 @@ for name, (mean, log_scale) in baselines(a, b).items():
     print(f"{name:20}: {gaussian_nll(returns[a:b], mean, log_scale).mean():.4f} nats")
 
 # %% [markdown]
-# (The unit of this NLL is arbitrary: a return of 0.01 has a density of about 40. Only differences mean something.)
+# (The unit of this NLL is arbitrary: with a standard deviation of 0.01, the density at the mean is about 40. Only differences mean something.)
 #
 # No look-ahead is claimed easily, so check it: change everything from one day on. The forecast *for* that day must not move; the one for the day after must.
 

@@ -46,7 +46,7 @@ assert cuts["GPT-2"] == cuts["GPT-4"]
 claim("title-tokens", len(cuts["GPT-2"]), 10, 10, why="fixed vocabulary", data=("gpt2", "gpt4"))
 
 # %% [markdown]
-# Frequent words are one token, rare ones are cut into pieces, and most pieces carry the space before them. How such a vocabulary is found is the subject of this notebook. First, why not simply words?
+# Frequent words are one token, rare ones are cut into pieces, and the first piece of a word carries the space before it. How such a vocabulary is found is the subject of this notebook. First, why not simply words?
 #
 # `GEOMETRY` is a little text of ours, two paragraphs about surfaces.
 
@@ -87,6 +87,9 @@ for name, (seen, new) in {"paragraph": (first, second), "plays": (train, held_ou
     ids = Lexicon.of(seen, split_at_spaces, " ").encode(new)
     unknown[name] = ids.count(Special.UNK) / len(ids)
     print(f"{name}: {unknown[name]:.1%} of {len(ids):,} words unknown")
+letters_only = regex.compile(r"\p{L}+").findall
+ids = Lexicon.of(train, letters_only).encode(held_out)
+print(f"plays, runs of letters: {ids.count(Special.UNK) / len(ids):.1%} of {len(ids):,} unknown")
 
 # %% tags=["data"]
 claim("unknown-paragraph", unknown["paragraph"], 0.726, 0.7265, why="counted: 61 of 84")
@@ -94,7 +97,7 @@ about = {"why": "counted on fixed data", "data": "shakespeare", "stand_in": (0.0
 claim("unknown-plays", unknown["plays"], 0.2195, 0.2197, **about)
 
 # %% [markdown]
-# Even a million characters do not hold all words of the next hundred thousand; names, numbers and inflected forms never end. Characters have the opposite fault: almost none is unknown, but a text becomes long, and the model must learn to spell before it can say anything.
+# Most of the unknown words of the plays have a line break or a mark glued to them, as above. But words of letters only run out, too: a million characters do not hold all those of the next hundred thousand. Names and inflected forms never end. Characters have the opposite fault: almost none is unknown, but a text becomes long, and the model must learn to spell before it can say anything.
 
 # %% [markdown]
 # ## 5.2 An order that lasts
@@ -174,7 +177,7 @@ counted = F.cross_entropy(**flat)
 claim("padding-counted", (counted - alone).abs(), low=0.01, why="three positions of nothing")
 
 # %% [markdown]
-# **EOS and the prompt.** Some tokenizers append EOS to everything they encode. That is right for a text to learn from. It is wrong for a prompt, the beginning that a model is to continue. Count which word follows which in `SENTENCES`, ten sentences of market news, and continue with the most frequent one until EOS:
+# **EOS and the prompt.** Some tokenizers append EOS to everything they encode. That is right for a text to learn from. It is wrong for a prompt, the beginning that a model is to continue. Count which word follows which in `SENTENCES`, ten sentences of market news, and continue with the most frequent one until EOS, or until there are twelve tokens:
 
 # %%
 from itertools import pairwise
@@ -203,7 +206,7 @@ claim("tokens-after-eos", len(added), 0, 0, why="the text is over before it bega
 # And a sampler that does not stop at EOS would continue from a token after which nothing was ever seen. So `encode` adds nothing; whoever wants BOS or EOS writes them.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 1.** Messages of several people go to one model. Write `join_messages(messages)`: the UTF-8 bytes of each message as ids 0 … 255, and after each message the id 256, "end of message". A message may hold anything, also the letters `<|end|>`. Return a list of integers. Check: `check_join_messages`.
+# > **Exercise 1.** Messages of several people go to one model. Write `join_messages(messages)`: the UTF-8 bytes of each message as ids 0 … 255 (a **byte** is a number from 0 to 255, and UTF-8 the usual way to write a text in bytes: section 5.4), and after each message the id 256, "end of message". A message may hold anything, also the letters `<|end|>`. Return a list of integers. Check: `check_join_messages`.
 # >
 # > <details><summary>Hint 1</summary>What would a string that stands for the end do if someone types it?</details>
 # > <details><summary>Hint 2</summary><code>list("é".encode())</code> gives bytes as integers. Encode each message alone.</details>
@@ -262,7 +265,7 @@ exercises.check_count_bytes(count_bytes)
 # %% [markdown]
 # Two numberings that both have 256 entries are easily mixed up: the 256 *bytes*, and the first 256 *code points*, called Latin-1. A slip you will meet starts its vocabulary with `chr(i) for i in range(256)` and calls it "the first 256 ASCII characters". ASCII has 128. And these are characters, not bytes: whatever lies beyond is unknown.
 #
-# Five tokenizers, five texts. Which come back as they were?
+# Four tokenizers, five texts. Which come back as they were?
 
 # %%
 latin = Lexicon(map(chr, range(256)))
@@ -559,7 +562,7 @@ about = {"why": "counted on fixed data", "data": "shakespeare", "stand_in": (4, 
 claim("merges-across-words", across, 8, 8, **about)
 
 # %% [markdown]
-# "e " and "s " glue the end of one word to the next. So GPT-2 and its successors first *cut* the text with a regular expression. Then merges happen within chunks only.
+# "e " and "s " join the end of a word to the space behind it, and later merges run on into the next word, as in *d dog!* above. So GPT-2 and its successors first *cut* the text with a regular expression. Then merges happen within chunks only.
 #
 # (`+` means "one or more", `?` "one or none", `[…]` any of the characters listed, `[^…]` any other.) A version of the two main rules that you will find printed: `(?\p{L}+)` and `(?[^\s\p{L}\p{N}]+)`. Does it compile?
 
@@ -574,7 +577,7 @@ for pattern in (r"(?\p{L}+)", r"(?[^\s\p{L}\p{N}]+)", r" ?\p{L}+", r" ?[^\s\p{L}
 claim("patterns-that-fail", failed, 2, 2, why="both of the printed ones")
 
 # %% [markdown]
-# A space was lost in print: ` ?` means "a space, or none". (`\p{L}` is any letter, `\p{N}` any digit, `\s` white space; the package `regex` knows them, Python's `re` doesn't.) And there are more than two rules. The patterns, with their alternatives tried from left to right:
+# A space was lost in print: ` ?` means "a space, or none". (`\p{L}` is any letter, `\p{N}` any digit or number sign, such as ½, `\s` white space; the package `regex` knows them, Python's `re` doesn't.) And there are more than two rules. The patterns, with their alternatives tried from left to right:
 
 # %%
 lost = 0
@@ -637,7 +640,7 @@ claim("marks-uncut", mixed["uncut"], 37, 37, stand_in=(1, 60), **about)
 claim("marks-cut", mixed["+ endings: GPT-2"] + mixed["all of GPT-4's"], 0, 0, **about)
 
 # %% [markdown]
-# Letters, digits and marks apart: no token is a word with a mark any more. That costs a little length, and the space that rides with its word wins back far more: about a fifth of all tokens. The other rules depend on the text. Runs of white space are worth nothing where there are none; the next section shows what they do for programs. Verse gains by the line break that may stay with a comma.
+# Letters, digits and marks apart: no token is a word with a mark any more. That costs a little length, and the space that rides with its word wins back far more: about a fifth of all tokens. The other rules depend on the text. Runs of white space are worth nothing here: nearly all runs in the plays are two line breaks, and the rule, which leaves out the last character of a run, parts them again. The next section shows what it does for programs. Verse gains by the line break that may stay with a comma.
 #
 # With all its rules, GPT-4's pattern makes the plays shorter than no cut at all, for there many of the 1,024 places go to endings such as "e " and "d ". That is no law: on a manual full of tables the uncut vocabulary wins. The cut is not there for length. It is for tokens that mean one thing each.
 #
@@ -792,7 +795,7 @@ print("👍:", thumbs, "tokens")
 claim("thumb-tokens", thumbs[1] - thumbs[0], 1, 1, why="3 and 2", data=("gpt2", "gpt4"))
 
 # %% [markdown]
-# Both vocabularies were learnt from mostly English text, so others pay several times the tokens for the same question: more money, less context. GPT-4's is fairer, not fair. And larger isn't always shorter: a thumb takes GPT-2 two tokens and GPT-4 three.
+# Both vocabularies were learnt from mostly English text, so others pay more tokens for the same question, those in other scripts up to several times as many: more money, less context. GPT-4's is fairer, not fair. And larger isn't always shorter: a thumb takes GPT-2 two tokens and GPT-4 three.
 #
 # Here is a text as three tokenizers see it: ours (1,024 tokens, learnt from the plays), GPT-2's and GPT-4's. Where a piece is no whole character, its bytes are shown. **Predict** in which of its words ours is not worse.
 
@@ -1018,10 +1021,12 @@ below.hist(levels.tolist(), bins=range(502), label="levels", histtype="stepfille
 below.hist(changes.tolist(), bins=range(-15, 16), label="changes", histtype="step", lw=2)
 below.set(xlabel="token (basis points)", ylabel="days", yscale="log", xlim=(-15, 215))
 below.legend()
-figure("rates", alt="A wandering rate; levels spread over hundreds of tokens, changes over 22.")
+figure(
+    "rates", alt="A wandering rate; levels spread over nearly two hundred tokens, changes over 22."
+)
 
 # %% [markdown]
-# Levels spread their days over hundreds of tokens, changes over some twenty, each seen hundreds of times. For a model, changes are easier to learn, and a level that never occurred is no obstacle. What they can't say by themselves is where the rate stands. Notebook 4 met the same choice: prices or returns.
+# Levels spread their days over nearly two hundred tokens, changes over some twenty, the common ones seen hundreds of times. For a model, changes are easier to learn, and a level that never occurred is no obstacle. What they can't say by themselves is where the rate stands. Notebook 4 met the same choice: prices or returns.
 #
 # ## What you now have
 #
