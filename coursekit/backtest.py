@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from coursekit.data.horizon import ForecastWindows, Scaler
 from coursekit.device import device_of
-from coursekit.score import evaluating
+from coursekit.score import evaluating, refuse_unequal
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,7 +115,11 @@ def score_errors(
         forecast, target: P steps ahead from each of N windows, or days.
         look_back: steps of the past that each was made from.
         parameters: fitted or trained numbers.
+
+    Raises:
+        ValueError: if the shapes differ.
     """
+    refuse_unequal(forecast, target)
     target = target.double()
     error = forecast.double() - target
     return ForecastScore(
@@ -145,8 +149,10 @@ def mase(
         period: steps of a season; 1 compares with the last value.
 
     Raises:
-        ValueError: if the series is not longer than a period, or repeats itself exactly.
+        ValueError: if the shapes differ, or the series is not longer than a period, or repeats
+            itself exactly.
     """
+    refuse_unequal(target, forecast)
     if not 1 <= period < len(insample):
         raise ValueError(f"{period=} must be between 1 and {len(insample) - 1}, one less than x")
     naive = (insample[period:] - insample[:-period]).double().abs().mean()

@@ -53,7 +53,8 @@ class HonestyCard:
                 "without={'seasonal naive': 'days of trading have no season'}"
             )
         strangers = {*self.seconds} - {*self.rows} | {*self.models} & {*self.baselines}
-        if strangers or not all(self.rows.values()):
+        strangers |= {name for name, row in self.rows.items() if not row}
+        if strangers:
             raise ValueError(f"each row needs one name and its scores; see {sorted(strangers)}")
         scores = [(name, score) for name, row in self.rows.items() for score in row]
         _, first = scores[0]

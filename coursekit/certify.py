@@ -98,10 +98,13 @@ def certify(
         tolerance: on changes and on values of 1; slopes must be 0.
 
     Raises:
-        ValueError: if there are neither one nor three inputs, or not as many steps come out.
+        ValueError: if there are neither one nor three inputs, not as many steps come out, or all
+            tokens are 0, for then there is nothing to put in their place.
     """
     if len(inputs) not in (1, 3):
         raise ValueError(f"{len(inputs)} inputs: give one x for a model, or q, k, v for a rule")
+    if any(not x.is_floating_point() and not x.any() for x in inputs):
+        raise ValueError("every token is 0, so no other can be tried in its place: draw tokens")
     is_rule = len(inputs) == 3
     axis = -2 if is_rule else 1
     run = (lambda *x: model(*x, None)) if is_rule else model

@@ -154,13 +154,15 @@ def ratio_curves(
     Args:
         ratios: for each weight tensor, one value a step.
         labels: their names in the legend.
-        smooth: steps that are averaged.
+        smooth: steps that are averaged; all of them if there are fewer.
+        guide: where the dotted line stands.
     """
     ax = ax or plt.gca()
     shades = mpl.colormaps["viridis_r"](np.linspace(0.1, 1, len(ratios)))
     for color, label, values in zip(shades, labels, ratios.values(), strict=True):
-        mean = np.convolve(values, np.ones(smooth) / smooth, mode="valid")
-        ax.plot(np.arange(len(mean)) + smooth, mean, color=color, linewidth=1.4, label=label)
+        span = min(smooth, len(values))
+        mean = np.convolve(values, np.ones(span) / span, mode="valid")
+        ax.plot(np.arange(len(mean)) + span, mean, color=color, linewidth=1.4, label=label)
     ax.axhline(guide, color="black", linestyle=":")
     ax.set_xlabel("step")
     return ax

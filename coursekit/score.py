@@ -15,6 +15,15 @@ AT_ONCE = 32_768
 """Windows that pass through a model together when it is scored; bounds the memory."""
 
 
+def refuse_unequal(one: Tensor, other: Tensor) -> None:
+    """Refuse two tensors of different shapes: PyTorch would pair (N, 1) and (N,) each with each."""
+    if one.shape != other.shape:
+        raise ValueError(
+            f"shapes {tuple(one.shape)} and {tuple(other.shape)} differ: give one number for each "
+            "of the same things, as with x.squeeze(-1) or x[:, None]"
+        )
+
+
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Hold a model in evaluation mode without slopes, and put each part back as it was.
@@ -164,14 +173,13 @@ def compare_losses(
     """Return how much more `first` loses on average, and that divided by its standard error.
 
     Diebold and Mariano 1995, eq. 1: both forecasts are scored on the same days. Beyond ±2 the
-    difference is hardly chance. `lags` lets for differences that resemble those of the days
+    difference is hardly chance. `lags` allows for differences that resemble those of the days
     before (weights of Newey and West 1987); 0 treats days as unrelated.
 
     Raises:
         ValueError: if the numbers of losses differ, are below two, or not above `lags`.
     """
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} losses: score both on the same days")
+    refuse_unequal(first, second)
     if len(first) < 2 or not 0 <= lags < len(first):
         raise ValueError(f"{lags=} must be between 0 and the {len(first)} losses, of two or more")
     difference = (first - second).double()

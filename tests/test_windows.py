@@ -99,10 +99,10 @@ def test_groups_hold_every_window(words, length):
 
 @pytest.mark.parametrize(
     ("windows", "vocab_size"),
-    [([[1], [2]], 4), ([[1, 4]], 4)],
+    [([[1], [2]], 4), ([[1, 4]], 4), ([[0, 1], [1, -1]], 4)],
 )
 def test_windows_that_can_not_be_grouped_are_refused(windows, vocab_size):
-    with pytest.raises(ValueError, match="need a context, a target, and ids below vocab_size=4"):
+    with pytest.raises(ValueError, match="need a context, a target, and ids from 0, below vocab_size=4"):
         group_windows(torch.tensor(windows), vocab_size)
 
 

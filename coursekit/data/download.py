@@ -28,8 +28,8 @@ def download(address: str, sha256: str, path: Path) -> None:
     """Save the file at `address` as `path`, if its SHA-256 is the one given.
 
     It is written beside `path` and moved there when it is whole and checked, so that others never
-    see a part of it. A failure is remembered on disk for ten minutes: twelve notebooks that start
-    one after the other wait once, not twelve times. Host and address are remembered apart, for
+    see a part of it. A failure is remembered on disk for ten minutes: notebooks that start one
+    after the other wait once, not each time. Host and address are remembered apart, for
     where a host can't be reached no other file of it can be had either.
 
     Raises:

@@ -68,6 +68,8 @@ class TimeSeries:
     def only(self, *columns: str) -> "TimeSeries":
         """Return the series with these columns alone; the first becomes the target.
 
+        The unit is kept only if the target is.
+
         Raises:
             ValueError: if there is no such column, or the first is known in advance.
         """
@@ -76,7 +78,8 @@ class TimeSeries:
             raise ValueError(f"{self.name} has no {missing}: take one or more of {self.columns}")
         values = self.values[:, [self.columns.index(column) for column in columns]]
         known = tuple(column for column in self.known if column in columns)
-        return replace(self, values=values, columns=columns, known=known)
+        unit = self.unit if columns[0] == self.columns[0] else ""  # it is the first column's
+        return replace(self, values=values, columns=columns, known=known, unit=unit)
 
 
 def from_frame(
@@ -102,6 +105,8 @@ def from_frame(
     Raises:
         ValueError: if the table can't be a series, with what is wrong, where, and a remedy.
     """
+    if isinstance(known, str):
+        raise ValueError(f"{known=} is one text: pass a list of names, as in [{known!r}]")
     _refuse_names(frame, (time, target, *known))
     times = _read_times(frame[time], time)
     _refuse_steps(times, time, even)

@@ -29,9 +29,10 @@ class Scaler:
 
     @classmethod
     def fit(cls, values: Float64[Tensor, "T C"]) -> "Scaler":
-        """Measure mean and standard deviation (that of the rows, not of a population)."""
-        std = values.std(0, correction=0)
-        return cls(values.mean(0), std.where(std > 0, 1.0), len(values))
+        """Measure mean and standard deviation, √(1/T Σ (x - mean)²), of the rows."""
+        changed = (values != values[:1]).any(0)  # rounding gives a constant a std of about 1e-17
+        std = values.std(0, correction=0).where(changed, 1.0)
+        return cls(values.mean(0), std, len(values))
 
     def scale(self, values: Float64[Tensor, "T C"]) -> Float64[Tensor, "T C"]:
         """Return the values in standard deviations from the mean."""
@@ -195,6 +196,6 @@ def shift_levels(
     at levels that the training rows never had. Other columns stay as they are.
     """
     for (past, known, marks), target in batches:
-        level = size * torch.randn(len(past), 1, generator=generator)
+        level = (size * torch.randn(len(past), 1, generator=generator)).to(past.device)
         past = torch.cat([past[..., :1] + level[..., None], past[..., 1:]], -1)
         yield (past, known, marks), target + level

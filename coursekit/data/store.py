@@ -13,6 +13,7 @@ import hashlib
 import importlib.util
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -246,6 +247,6 @@ def _is_canonical(path: Path, dataset: Dataset | Packaged) -> bool:
     """Tell whether a file is there, can be read and holds the canonical bytes."""
     try:
         content = _content(path, dataset)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):  # the cut of something else
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):  # cut of another
         return False
     return hashlib.sha256(content).hexdigest() == dataset.sha256

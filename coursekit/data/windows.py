@@ -60,11 +60,12 @@ def group_windows(
     (`score.table_nll`); short contexts repeat, so K is much smaller than N.
 
     Raises:
-        ValueError: if the windows hold no context, or an id is not below `vocab_size`.
+        ValueError: if the windows hold no context, or an id is not in 0 … `vocab_size` - 1.
     """
-    if windows.shape[-1] < 2 or not len(windows) or windows.max() >= vocab_size:
+    holds_pairs = windows.shape[-1] > 1 and len(windows) > 0
+    if not holds_pairs or not 0 <= windows.min() <= windows.max() < vocab_size:
         raise ValueError(
-            f"windows of shape {tuple(windows.shape)} need a context, a target, and ids "
+            f"windows of shape {tuple(windows.shape)} need a context, a target, and ids from 0, "
             f"below {vocab_size=}: cut longer windows, or use their own vocabulary"
         )
     contexts, row = torch.unique(windows[:, :-1], dim=0, return_inverse=True)
@@ -98,11 +99,19 @@ def draw_groups(
 
     A context seen `often` times or more weighs so much that leaving it to chance would make the
     loss jump; there are few of them, so each batch has them all. To them come `batch_size` of the
-    rest, shuffled. Their counts are multiplied so that they stand for all the rest.
+    rest, shuffled. Their counts are multiplied by the batches of a round, so that they stand for
+    all the rest but the last few, which are skipped in the round as in `draw_batches`.
+
+    Raises:
+        ValueError: if fewer than `batch_size` contexts are rare.
     """
     total = counts.sum(-1)
     always, rest = (total >= often).nonzero()[:, 0], (total < often).nonzero()[:, 0]
-    _refuse_batch(batch_size, len(rest))
+    if not 1 <= batch_size <= len(rest):
+        raise ValueError(
+            f"{batch_size=} must be between 1 and the {len(rest)} contexts seen less than {often} "
+            "times: lower it, raise `often`, or pass all contexts at once in each step"
+        )
     n_batches = len(rest) // batch_size
     while True:
         shuffled = rest[torch.randperm(len(rest), generator=generator)]

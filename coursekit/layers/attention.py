@@ -74,7 +74,8 @@ def attend_past(
     """Do what `attend` does, but let each step read itself and earlier steps only.
 
     With T < S the queries are the last T steps, as when the keys of earlier ones were kept.
-    Runs PyTorch's fused kernel, which never stores the T · S shares (Dao et al. 2022).
+    Runs PyTorch's fused kernel, which never stores the T · S shares (Dao et al. 2022) and gives
+    0, not NaN, to a query that may read nothing.
     """
     steps, read = q.shape[-2], k.shape[-2]
     if allowed is None and steps == read:

@@ -1,4 +1,4 @@
-"""Layers: each computes what PyTorch's module of the same name computes."""
+"""Layers: each computes what PyTorch's module of its name does, if there is one."""
 
 import torch
 from jaxtyping import Float, Int
@@ -138,6 +138,20 @@ class RMSNorm(nn.Module):
     def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
         """Scale each vector of `x`, in PyTorch's fused kernel."""
         return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+
+
+def take_context(tokens: Int[Tensor, "B T"], context: int) -> Int[Tensor, "B S"]:
+    """Return the last `context` tokens of each row.
+
+    Raises:
+        ValueError: if there are fewer.
+    """
+    if tokens.shape[-1] < context:
+        raise ValueError(
+            f"{tokens.shape[-1]} tokens are fewer than the {context} of the context: "
+            "pad the start with the boundary token"
+        )
+    return tokens[:, tokens.shape[-1] - context :]  # not -context: -0 takes all
 
 
 class FlattenConsecutive(nn.Module):

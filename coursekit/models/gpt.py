@@ -185,13 +185,13 @@ def from_gpt2(weights: Mapping[str, Tensor], n_head: int | None = None) -> GPT:
     theirs = {name.removeprefix("transformer."): weight for name, weight in weights.items()}
     try:
         (vocab_size, width), context = theirs["wte.weight"].shape, len(theirs["wpe.weight"])
-        n_layer = 1 + max(int(name.split(".")[1]) for name in theirs if name.startswith("h."))
+        n_layer = len({name.split(".")[1] for name in theirs if name.startswith("h.")})
         ours = {}
         for their_name, our_names, transposed in _name_pairs(n_layer):
             weight = theirs[their_name]
             parts = (weight.T if transposed else weight).chunk(len(our_names))
             ours |= dict(zip(our_names, parts, strict=True))
-    except (KeyError, ValueError) as missing:
+    except KeyError as missing:
         raise ValueError(f"these are not GPT-2's weights: {missing} is missing") from None
     sizes = {"vocab_size": vocab_size, "context": context, "n_layer": n_layer, "d_model": width}
     model = GPT(GPTConfig(**sizes, n_head=n_head or max(width // 64, 1)))

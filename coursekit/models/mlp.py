@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from coursekit.layers.basic import BatchNorm1d, Embedding, FlattenConsecutive, Linear, Tanh
+from coursekit.layers.basic import (
+    BatchNorm1d,
+    Embedding,
+    FlattenConsecutive,
+    Linear,
+    Tanh,
+    take_context,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +79,5 @@ class MLP(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B V"]:
         """Return the logits after the last `context` of the T tokens."""
-        if tokens.shape[-1] < self.context:
-            raise ValueError(
-                f"{tokens.shape[-1]} tokens are fewer than the {self.context} of the context: "
-                "pad the start with the boundary token"
-            )
-        joined = self.join(self.embedding(tokens[:, -self.context :])).squeeze(1)
+        joined = self.join(self.embedding(take_context(tokens, self.context))).squeeze(1)
         return self.output(self.hidden(joined))

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from coursekit.layers.basic import take_context
+
 LARGEST_TABLE = 50_000_000
 """Cells beyond which `count_ngrams` refuses; at 8 bytes each, 400 MB."""
 
@@ -51,11 +53,13 @@ def kneser_ney(counts: Int[Tensor, "K V"], discount: float = 0.75) -> Float[Tens
     shortest context stands 1 / V.
 
     Raises:
-        ValueError: if `discount` is not between 0 and 1.
+        ValueError: if `discount` is not between 0 and 1, or the rows are not those of
+            `count_ngrams`: V^(n-1) of them.
     """
     if not 0 <= discount <= 1:
         raise ValueError(f"{discount=} is not between 0 and 1: no cell can give more than it has")
     n_contexts, vocab_size = counts.shape
+    _context_of(n_contexts, vocab_size)
     if n_contexts == 1:
         shorter = torch.full_like(counts, 1 / vocab_size, dtype=torch.float64)
     else:
@@ -80,12 +84,7 @@ class NGram(nn.Module):
     def __init__(self, probabilities: Float[Tensor, "K V"]) -> None:
         super().__init__()
         n_contexts, self.vocab_size = probabilities.shape
-        self.context = round(math.log(n_contexts, max(self.vocab_size, 2)))
-        if self.vocab_size**self.context != n_contexts:
-            raise ValueError(
-                f"{n_contexts} rows are no power of {self.vocab_size} columns: "
-                "make the table with count_ngrams and smooth"
-            )
+        self.context = _context_of(n_contexts, self.vocab_size)
         self.register_buffer("log_table", probabilities.log())
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B V"]:
@@ -93,13 +92,7 @@ class NGram(nn.Module):
 
         They are logits that happen to be normalised; an impossible token has -inf.
         """
-        if tokens.shape[-1] < self.context:
-            raise ValueError(
-                f"{tokens.shape[-1]} tokens are fewer than the {self.context} of the context: "
-                "pad the start with the boundary token"
-            )
-        used = tokens[:, tokens.shape[-1] - self.context :]  # not -context: -0 takes all
-        return self.log_table[_row(used, self.vocab_size)]
+        return self.log_table[_row(take_context(tokens, self.context), self.vocab_size)]
 
 
 class Bigram(nn.Module):
@@ -118,6 +111,17 @@ class Bigram(nn.Module):
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B V"]:
         """Return the logits after the last of the T tokens."""
         return self.weights[tokens[:, -1]]
+
+
+def _context_of(n_contexts: int, vocab_size: int) -> int:
+    """Return how many tokens a row of a table stands for."""
+    context = round(math.log(n_contexts, max(vocab_size, 2)))
+    if vocab_size**context != n_contexts:
+        raise ValueError(
+            f"{n_contexts} rows are no power of {vocab_size} columns: "
+            "make the table with count_ngrams and smooth"
+        )
+    return context
 
 
 def _row(tokens: Int[Tensor, "N T"], vocab_size: int) -> Int[Tensor, "N"]:

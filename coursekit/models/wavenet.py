@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from coursekit.layers.basic import BatchNorm1d, Embedding, FlattenConsecutive, Linear, Tanh
+from coursekit.layers.basic import (
+    BatchNorm1d,
+    Embedding,
+    FlattenConsecutive,
+    Linear,
+    Tanh,
+    take_context,
+)
 from coursekit.layers.convolution import CausalConv1d, GatedBlock, convolve, receptive_field
 
 
@@ -58,12 +65,7 @@ class PairFusion(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B V"]:
         """Return the logits after the last `context` of the T tokens."""
-        if tokens.shape[-1] < self.context:
-            raise ValueError(
-                f"{tokens.shape[-1]} tokens are fewer than the {self.context} of the context: "
-                "pad the start with the boundary token"
-            )
-        vectors = self.embedding(tokens[:, -self.context :])
+        vectors = self.embedding(take_context(tokens, self.context))
         return self.output(self.levels(vectors).squeeze(1))
 
 
@@ -129,6 +131,11 @@ class WaveNetConfig:
     d_skip: int = 16
     kernel: int = 2
     dilations: tuple[int, ...] = (1, 2, 4, 8)
+
+    def __post_init__(self) -> None:
+        sizes = (self.d_in, self.d_out, self.d_model, self.d_skip, self.kernel, *self.dilations)
+        if min(sizes) < 1 or not self.dilations:
+            raise ValueError(f"{self} has a size below 1, or no block")
 
     @property
     def context(self) -> int:

@@ -11,6 +11,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+MARK = "."
+"""The key of what stands in a tensor's place: no parameter and no module can have that name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
@@ -128,7 +131,7 @@ def _take_out(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:
     """Collect the tensors of a tree under their path, and put that path in their place."""
     if isinstance(tree, Tensor):
         tensors[name[1:]] = tree.detach().cpu().contiguous()
-        return {"tensor": name[1:]}
+        return {MARK: name[1:]}
     if isinstance(tree, dict):
         return {str(k): _take_out(v, f"{name}.{k}", tensors) for k, v in tree.items()}
     if isinstance(tree, list | tuple):
@@ -138,8 +141,8 @@ def _take_out(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:
 
 def _put_back(tree: Any, tensors: dict[str, Tensor]) -> Any:
     """Undo `_take_out`."""
-    if isinstance(tree, dict) and tree.keys() == {"tensor"}:
-        return tensors[tree["tensor"]]
+    if isinstance(tree, dict) and tree.keys() == {MARK}:
+        return tensors[tree[MARK]]
     if isinstance(tree, dict):
         return {k: _put_back(v, tensors) for k, v in tree.items()}
     return [_put_back(v, tensors) for v in tree] if isinstance(tree, list) else tree

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from coursekit.device import random_states, set_random_states
+from coursekit.device import device_of, random_states, set_random_states
 from coursekit.training.checkpoint import copy_weights, unique_weights
 from coursekit.training.distributed import (
     averaging,
@@ -44,7 +44,7 @@ class Engine:
     def start(self, model: nn.Module, optimiser: Optimizer) -> "Engine":
         """Take up a model, in training mode, and its optimiser."""
         self.model, self.optimiser, self.replica = model.train(), optimiser, replicate(model)
-        self.device = optimiser.param_groups[0]["params"][0].device
+        self.device = device_of(model)
         is_float16 = self.precision == torch.float16
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=is_float16)
         return self

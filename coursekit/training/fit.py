@@ -3,7 +3,8 @@
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -29,7 +30,7 @@ class History:
 
     Attributes:
         losses: of each step's batch, before the step.
-        rates: the learning rate of each step.
+        rates: the learning rate of each step, of the optimiser's first group.
         seconds: time from the start to the end of each step; measuring is not counted.
         measured: (steps done, value) each time `measure` was called.
         skipped: steps that were not made because slopes overflowed in float16.
@@ -85,21 +86,20 @@ def fit(
 
     Raises FloatingPointError if the loss is not finite, ValueError if the batches run out.
     """
-    base = [group["lr"] for group in optimiser.param_groups]
-    engine = (engine or Engine()).start(model, optimiser)
-    history, supply = _begin(checkpoint, engine, batches)
-    for step in _count(len(history.losses), steps):
-        start = time.perf_counter()
-        _set_rates(optimiser, base, schedule(step) if schedule else 1.0)
-        optimiser.zero_grad()
-        batch_loss = engine.backward(loss, *supply.take(step))
-        made = engine.step(clip)
-        history.note(batch_loss, optimiser, time.perf_counter() - start, made)
-        after_step()
-        if measure and _is_due(step, every, steps):
-            history.measured.append((step + 1, measure()))
-        _keep(checkpoint, steps, engine, history, supply)
-    _set_rates(optimiser, base, 1.0)  # as they were found
+    with _borrowed_rates(optimiser) as set_rates:
+        engine = (engine or Engine()).start(model, optimiser)
+        history, supply = _begin(checkpoint, engine, batches)
+        for step in _count(len(history.losses), steps):
+            start = time.perf_counter()
+            set_rates(schedule(step) if schedule else 1.0)
+            optimiser.zero_grad()
+            batch_loss = engine.backward(loss, *supply.take(step))
+            made = engine.step(clip)
+            history.note(batch_loss, optimiser, time.perf_counter() - start, made)
+            after_step()
+            if measure and _is_due(step, every, steps):
+                history.measured.append((step + 1, measure()))
+            _keep(checkpoint, steps, engine, history, supply)
     return history
 
 
@@ -171,6 +171,16 @@ def _is_due(step: int, every: int | None, steps: int) -> bool:
     return step + 1 == steps or bool(every and (step + 1) % every == 0)
 
 
-def _set_rates(optimiser: Optimizer, base: Sequence[float], factor: float) -> None:
-    for group, rate in zip(optimiser.param_groups, base, strict=True):
-        group["lr"] = rate * factor
+@contextmanager
+def _borrowed_rates(optimiser: Optimizer) -> Iterator[Callable[[float], None]]:
+    """Hand out what multiplies every rate; put them back as they were, also after an error."""
+    base = [group["lr"] for group in optimiser.param_groups]
+
+    def set_rates(factor: float) -> None:
+        for group, rate in zip(optimiser.param_groups, base, strict=True):
+            group["lr"] = rate * factor
+
+    try:
+        yield set_rates
+    finally:
+        set_rates(1.0)
