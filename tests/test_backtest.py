@@ -1,5 +1,6 @@
 """Scores of forecasts: all windows, each once."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.backtest import ForecastScore, mase, score_forecasts
+from coursekit.backtest import ForecastScore, mase, score_errors, score_forecasts
 from coursekit.data.horizon import ForecastWindows, Scaler
 from coursekit.models.linear import fit_linear, last_value, seasonal_naive
 
@@ -174,3 +175,12 @@ def test_a_score_is_frozen():
     assert isinstance(replace(score, look_back=1), ForecastScore)
     with pytest.raises(AttributeError):
         score.look_back = 3
+
+
+def test_forecasts_that_pytorch_would_pair_each_with_each_are_refused():
+    wide, flat = torch.randn(9, 1), torch.randn(9)
+    bare_errors, bare_mase = inspect.unwrap(score_errors), inspect.unwrap(mase)
+    with pytest.raises(ValueError, match=r"shapes \(9, 1\) and \(9,\) differ"):
+        bare_errors(wide, flat, look_back=3, parameters=0)
+    with pytest.raises(ValueError, match=r"shapes \(9,\) and \(9, 1\) differ"):
+        bare_mase(flat, wide, torch.arange(7.0), 1)

@@ -188,6 +188,11 @@ def test_tokens_are_replaced_by_tokens():
     assert not found.causal
 
 
+def test_tokens_that_are_all_0_certify_nothing():
+    with pytest.raises(ValueError, match="every token is 0, so no other can be tried"):
+        certify(nn.Embedding(4, 3), torch.zeros(B, 9, dtype=torch.long))
+
+
 def test_a_model_that_draws_does_not_hold():
     found = certify(nn.Dropout(0.5), normal(B, 7, C))
     assert found.repeat > 0

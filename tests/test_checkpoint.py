@@ -254,6 +254,15 @@ def test_what_is_saved_comes_back_bit_for_bit(tmp_path):
         assert torch.equal(one, other)
 
 
+def test_a_parameter_may_have_any_name(tmp_path):
+    module = nn.Module()
+    module.register_parameter("tensor", nn.Parameter(torch.ones(2)))
+    save_checkpoint(tmp_path / "state", {"model": module.state_dict(), "tensor": 1})
+    back = load_checkpoint(tmp_path / "state")
+    assert back["tensor"] == 1
+    assert torch.equal(back["model"]["tensor"], torch.ones(2))
+
+
 def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     save_checkpoint(tmp_path / "run", {"step": 1})
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -147,6 +148,7 @@ REFUSALS = {
         {},
         r"'hour' holds numbers such as 0, not times: .*unit='s'",
     ),
+    "one name for several": (table(), {"known": "wind"}, r"known='wind' is one .* \['wind'\]"),
     "several time zones": (
         table(hour=[f"2024-05-17 0{i}:00+0{i % 2}:00" for i in range(6)]),
         {},
@@ -198,6 +200,13 @@ def test_a_choice_of_columns_makes_the_first_the_target():
     assert found.values[1].tolist() == [4.0, 5.0]
     assert series(known=("wind",)).only("holiday").known == ()
     assert found.times == series().times
+
+
+def test_the_unit_stays_with_its_column():
+    measured = replace(series(), unit="MW")
+    target, other = measured.columns[:2]
+    assert measured.only(target).unit == "MW"
+    assert measured.only(other, target).unit == ""
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,12 @@ def test_weights_that_are_not_gpt2s_are_refused(missing):
         from_gpt2(weights)
 
 
+def test_weights_without_blocks_are_refused():
+    tables = {"wte.weight": torch.ones(9, 4), "wpe.weight": torch.ones(6, 4)}
+    with pytest.raises(ValueError, match=r"not GPT-2's weights: 'ln_f.weight' is missing"):
+        from_gpt2(tables)
+
+
 @pytest.mark.parametrize("name", ["modern", "sinusoidal", "untied"])
 def test_a_model_that_gpt2_can_not_hold_is_refused(name):
     with pytest.raises(ValueError, match=r"a tied head: build the model as GPT\(config\)"):

@@ -157,6 +157,14 @@ def test_a_column_that_never_changes_is_shifted_and_nothing_else():
     assert scaler.unscale(torch.tensor([0.0, 1.0])).tolist() == [3.0, 4.0]
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_constant_is_not_divided_by_the_rounding_of_its_mean(columns):
+    constant = torch.full((8640, columns), 0.1, dtype=torch.float64)
+    scaler = Scaler.fit(constant)
+    assert scaler.std.tolist() == [1.0] * columns
+    assert scaler.scale(constant + 0.1).max() == pytest.approx(0.1)
+
+
 def test_of_the_future_only_known_columns_are_shown():
     splits = split_windows(series(), 6, 4, ENDS)
     (_, known, _), _ = splits.test.take(torch.arange(len(splits.test)))
@@ -267,3 +275,11 @@ def test_a_shifted_window_is_moved_as_a_whole_and_each_by_another_amount():
     assert torch.equal(new[..., 1], past[..., 1])  # another column has a level of its own
     assert torch.equal(same, known)
     assert len(levels[:, 0].unique()) == 4
+
+
+def test_windows_are_shifted_on_their_own_device():
+    past, known = torch.zeros(4, 7, 2, device="meta"), torch.zeros(4, 3, 2, device="meta")
+    marks = torch.zeros(4, 10, 3, dtype=torch.long, device="meta")
+    batch = (past, known, marks), torch.zeros(4, 3, device="meta")
+    (new, *_), moved = next(shift_levels([batch], 0.5, torch.Generator()))
+    assert new.device == moved.device == past.device

@@ -147,6 +147,11 @@ def test_a_token_bound_to_one_partner_gains_little_elsewhere():
     assert shares[2, 1] < min(shares[2, 0], shares[2, 2])
 
 
+def test_counts_that_are_no_table_of_runs_are_refused():
+    with pytest.raises(ValueError, match="10 rows are no power of 3 columns: make the table with"):
+        kneser_ney(torch.ones(10, 3, dtype=torch.long))
+
+
 @pytest.mark.parametrize("discount", [-0.1, 1.5])
 def test_a_discount_outside_0_to_1_is_refused(discount):
     with pytest.raises(ValueError, match=f"{discount=} is not between 0 and 1"):

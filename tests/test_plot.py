@@ -53,6 +53,11 @@ def test_update_ratios_are_smoothed_and_guided():
     assert set(guide.get_ydata()) == {-3.0}
 
 
+def test_fewer_steps_than_are_averaged_give_one_point_their_mean():
+    line, _ = ratio_curves({"a": [-4.0, -3.0, -2.0]}, ["first"], smooth=20).lines
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([3], [pytest.approx(-3)])
+
+
 def spelled(ax):
     """What `color_tokens` has written: a headline for each tokenizer, and its letters."""
     heads = [text.get_text() for text in ax.texts if text.get_ha() == "left"]

@@ -1,5 +1,6 @@
 """Likelihood and perplexity."""
 
+import inspect
 import math
 
 import pytest
@@ -14,6 +15,7 @@ from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.ngram import Bigram, NGram, count_ngrams, smooth
 from coursekit.score import (
     NO_TARGET,
+    compare_losses,
     evaluating,
     mean_nll,
     next_token_loss,
@@ -282,3 +284,9 @@ def test_a_model_without_parameters_is_scored_where_the_text_is_read():
 def test_a_text_or_sizes_that_do_not_fit_are_refused(n, options, message):
     with pytest.raises(ValueError, match=message):
         text_nll(reader(), torch.zeros(n, dtype=torch.long), **options)
+
+
+def test_losses_that_pytorch_would_pair_each_with_each_are_refused():
+    bare = inspect.unwrap(compare_losses)  # as outside the tests, where shapes are not verified
+    with pytest.raises(ValueError, match=r"shapes \(5, 1\) and \(5,\) differ: give one number"):
+        bare(torch.randn(5, 1), torch.randn(5))

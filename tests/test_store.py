@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import zlib
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from coursekit.data import NEWS, names, provenance, shakespeare, split_words, text
-from coursekit.data.dataset import Dataset, MissingDataError
-from coursekit.data.store import cache_folder, describe, kind, read_text
+from coursekit.data.dataset import Dataset, MissingDataError, Packaged
+from coursekit.data.store import cache_folder, cache_state, describe, kind, read_text
 from coursekit.data.text import DATASETS, NAMES, SHAKESPEARE
 
 GOOD = "anna\nézé\n"
@@ -188,3 +189,21 @@ def test_the_news_is_plain_text_of_the_length_it_says():
     assert NEWS.isascii()
     assert len(NEWS) == pytest.approx(780, abs=10)
     assert "about 780 characters" in Path(text.__file__).read_text("utf-8")
+
+
+def test_a_file_that_can_not_be_unpacked_is_damaged(bare):
+    whole = zlib.compress(GOOD.encode())
+    packed = Packaged(
+        name="packed",
+        package="none_such",
+        file="packed.z",
+        sha256=hashlib.sha256(GOOD.encode()).hexdigest(),
+        about="two names",
+        cut=zlib.decompress,
+        address="http://127.0.0.1/packed.z",
+    )
+    path = bare / packed.address_key
+    path.write_bytes(whole)
+    assert (cache_state(packed), kind(packed)) == ("verified", "canonical")
+    path.write_bytes(whole[:4] + b"??" + whole[6:])
+    assert (cache_state(packed), kind(packed)) == ("damaged", "missing")

@@ -80,6 +80,21 @@ def test_the_rate_is_left_as_it_was_found(problem):
     assert optimiser.param_groups[0]["lr"] == 0.3
 
 
+def test_the_rate_is_given_back_after_an_error(problem):
+    model, x, y = problem
+    optimiser = sgd(model, 0.3)
+    with pytest.raises(ValueError, match="batches"):
+        fit(model, optimiser, [(x, y)] * 3, steps=9, loss=F.mse_loss, schedule=warm_up_cosine(9))
+    assert optimiser.param_groups[0]["lr"] == 0.3
+
+
+def test_a_model_without_a_matrix_is_trained(problem):
+    model = nn.LayerNorm(3)
+    x = problem[1]
+    history = fit(model, adamw(model, 0.1), repeat((x, x)), steps=9, loss=F.mse_loss)
+    assert history.losses[-1] < history.losses[0]
+
+
 def test_two_fits_are_equal():
     finals = []
     for _ in range(2):

@@ -256,3 +256,9 @@ def test_losses_are_compared_as_a_regression_on_a_constant_compares_them(lags):
     assert ratio == pytest.approx(fitted.tvalues[0], rel=1e-9)
     with pytest.raises(ValueError, match="lags=2 must be between 0 and the 2 losses"):
         compare_losses(first[:2], second[:2], 2)
+
+
+@pytest.mark.parametrize("sizes", [{"dilations": ()}, {"d_skip": 0}, {"dilations": (1, 0)}])
+def test_a_wavenet_without_blocks_or_channels_is_refused(sizes):
+    with pytest.raises(ValueError, match="has a size below 1, or no block"):
+        WaveNetConfig(d_in=1, d_out=2, **sizes)

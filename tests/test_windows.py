@@ -102,7 +102,9 @@ def test_groups_hold_every_window(words, length):
     [([[1], [2]], 4), ([[1, 4]], 4), ([[0, 1], [1, -1]], 4)],
 )
 def test_windows_that_can_not_be_grouped_are_refused(windows, vocab_size):
-    with pytest.raises(ValueError, match="need a context, a target, and ids from 0, below vocab_size=4"):
+    with pytest.raises(
+        ValueError, match="need a context, a target, and ids from 0, below vocab_size=4"
+    ):
         group_windows(torch.tensor(windows), vocab_size)
 
 
@@ -151,6 +153,12 @@ def test_frequent_contexts_are_in_every_batch_and_the_rest_stand_for_all():
         seen += drawn[2:, 0].tolist()
     assert len(set(seen)) == 4
     assert set(seen) <= {1, 2, 3, 4, 6}
+
+
+def test_too_few_rare_contexts_are_told_from_a_wrong_batch():
+    contexts, counts = torch.arange(3)[:, None], torch.tensor([[30, 0], [1, 2], [0, 31]])
+    with pytest.raises(ValueError, match="between 1 and the 1 contexts seen less than 25 times"):
+        next(draw_groups(contexts, counts, 2, torch.Generator(), often=25))
 
 
 @pytest.mark.parametrize(("n", "length"), [(2, 1), (6, 5), (7, 5), (9, 3)])
