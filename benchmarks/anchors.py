@@ -25,6 +25,7 @@ class Anchor:
     context: int
     falls_at: int
     published: float | None
+    seed: int = 42
 
 
 class OneLayer(nn.Module):
@@ -52,8 +53,37 @@ def one_layer_of_modules() -> nn.Module:
     return model
 
 
-def one_layer_normalised() -> nn.Module:
-    """Part 3, first half: one hidden layer with a scaled start and batch normalisation."""
+class OneLayerNormalised(nn.Module):
+    """Part 3, first half: one hidden layer with a scaled start and batch normalisation.
+
+    It draws and computes in the lecture's order, so that the lecture's seed gives the lecture's
+    loss; other seeds end at 2.109 to 2.111.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.C = nn.Parameter(torch.randn(27, 10))
+        self.W1 = nn.Parameter(torch.randn(30, 200) * (5 / 3) / 30**0.5)
+        self.W2 = nn.Parameter(torch.randn(200, 27) * 0.01)
+        self.b2 = nn.Parameter(torch.randn(27) * 0)
+        self.gain, self.bias = nn.Parameter(torch.ones(1, 200)), nn.Parameter(torch.zeros(1, 200))
+        self.register_buffer("mean", torch.zeros(1, 200))
+        self.register_buffer("std", torch.ones(1, 200))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits after three letters."""
+        before = self.C[tokens].view(-1, 30) @ self.W1
+        mean, std = self.mean, self.std
+        if self.training:
+            mean, std = before.mean(0, keepdim=True), before.std(0, keepdim=True)
+            with torch.no_grad():
+                self.mean = 0.999 * self.mean + 0.001 * mean
+                self.std = 0.999 * self.std + 0.001 * std
+        return torch.tanh(self.gain * (before - mean) / std + self.bias) @ self.W2 + self.b2
+
+
+def one_layer_normalised_of_modules() -> nn.Module:
+    """The same from PyTorch's modules, to compare the cost of a step."""
     hidden = [_linear(30, 200, 5 / 3), nn.BatchNorm1d(200, momentum=0.001), nn.Tanh()]
     last = nn.Linear(200, 27)
     nn.init.normal_(last.weight, std=0.01)
@@ -105,7 +135,7 @@ def wavenet() -> nn.Module:
 ANCHORS = {
     "one layer": Anchor("one layer", OneLayer, 3, 100_000, 2.1701),
     "one layer, batch norm": Anchor(
-        "one layer, batch norm", one_layer_normalised, 3, 100_000, 2.1057
+        "one layer, batch norm", OneLayerNormalised, 3, 100_000, 2.1057, seed=2_147_483_647
     ),
     "six layers, batch norm": Anchor("six layers, batch norm", six_layers, 3, 150_000, None),
     "WaveNet": Anchor("WaveNet", wavenet, 8, 150_000, 1.9937),
@@ -119,11 +149,10 @@ def train_anchor(
     *,
     steps: int = STEPS,
     points: int = 25,
-    seed: int = 42,
 ) -> tuple[nn.Module, list[tuple[float, float]]]:
     """Train as published; return the model and (seconds, development loss) along the way."""
-    torch.manual_seed(seed)
-    model, generator = anchor.make(), torch.Generator().manual_seed(seed)
+    generator = torch.manual_seed(anchor.seed)  # one stream for weights and batches
+    model = anchor.make()
     model.context = anchor.context  # what scoring asks for
     parameters, curve, spent = list(model.parameters()), [], 0.0
     contexts, targets = windows[:, :-1].contiguous(), windows[:, -1].contiguous()

@@ -20,8 +20,9 @@ from torch.nn import functional as F
 
 from benchmarks.anchors import (
     ANCHORS,
+    OneLayerNormalised,
     descend,
-    one_layer_normalised,
+    one_layer_normalised_of_modules,
     one_layer_of_modules,
     six_layers,
     train_anchor,
@@ -128,8 +129,12 @@ def main() -> None:
     steps = {
         "one layer, bare tensors (the anchor)": (ANCHORS["one layer"].make, 3, False),
         "one layer, PyTorch's modules and SGD": (one_layer_of_modules, 3, True),
-        "one layer, batch norm, bare descent (the anchor)": (one_layer_normalised, 3, False),
-        "one layer, batch norm, PyTorch's SGD": (one_layer_normalised, 3, True),
+        "one layer, batch norm, bare tensors (the anchor)": (OneLayerNormalised, 3, False),
+        "one layer, batch norm, PyTorch's modules and SGD": (
+            one_layer_normalised_of_modules,
+            3,
+            True,
+        ),
         "six layers, modules, bare descent (the anchor)": (six_layers, 3, False),
         "six layers, PyTorch's modules and SGD": (six_layers, 3, True),
         "WaveNet, modules, bare descent (the anchor)": (ANCHORS["WaveNet"].make, 8, False),

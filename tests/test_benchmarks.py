@@ -5,7 +5,15 @@ import torch
 from torch.testing import assert_close
 
 from benchmarks import names, shakespeare
-from benchmarks.anchors import ANCHORS, NormOverSteps, OneLayer, one_layer_of_modules, train_anchor
+from benchmarks.anchors import (
+    ANCHORS,
+    NormOverSteps,
+    OneLayer,
+    OneLayerNormalised,
+    one_layer_normalised_of_modules,
+    one_layer_of_modules,
+    train_anchor,
+)
 from benchmarks.nanogpt import (
     NanoGPT,
     OfEncoderLayers,
@@ -39,6 +47,18 @@ def test_the_bare_tensors_and_the_modules_are_one_network():
             theirs.copy_(ours)
     tokens = torch.randint(27, (5, 3))
     assert_close(bare(tokens), modules(tokens))
+
+
+def test_the_normalised_layer_and_its_modules_are_one_network():
+    bare, modules = OneLayerNormalised().eval(), one_layer_normalised_of_modules().eval()
+    weights = [bare.C, bare.W1.T, bare.gain[0], bare.bias[0], bare.W2.T, bare.b2]
+    with torch.no_grad():
+        for theirs, ours in zip(modules.parameters(), weights, strict=True):
+            theirs.copy_(ours)
+        bare.std += 0.3 * torch.rand_like(bare.std)
+        modules[3].running_var.copy_(bare.std[0] ** 2)
+    tokens = torch.randint(27, (5, 3))
+    assert_close(bare(tokens), modules(tokens), rtol=1e-4, atol=1e-5)
 
 
 def test_the_anchors_batch_norm_is_pytorchs_over_batch_and_steps():
