@@ -960,9 +960,9 @@ for (name, (_, history)), mark in zip(ladder.items(), "osv^D", strict=True):
     steps, losses = zip(*history.measured, strict=True)
     seconds = [history.seconds[step - 1] for step in steps]
     plt.plot(seconds, losses, mark + "-", markersize=4, label=name)
-for loss, text in [(2.1701, "N(0, 1) start"), (2.1057, "scaled, batch norm")]:
+for loss, va, text in [(2.1701, "bottom", "N(0, 1)"), (2.1057, "top", "batch norm")]:
     plt.axhline(loss, color="black", linestyle=":", linewidth=1.4)
-    label = plt.text(0.99, loss, f"lecture, {text}: {loss}", ha="right", va="bottom", fontsize=9)
+    label = plt.text(0.99, loss, f"lecture, {text}: {loss}", ha="right", va=va, fontsize=9)
     label.set_transform(plt.gca().get_yaxis_transform())
 plt.gca().set(xlabel="seconds of training", ylabel="development loss (nats)", ylim=(2.05, 2.35))
 plt.legend(loc="upper right")
