@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from coursekit.device import device_of
+from coursekit.layers.cache import Cache
 from coursekit.score import evaluating
 
 Pick = Callable[[Tensor], int]
@@ -55,8 +56,10 @@ def pick_by_chance(
         if top_k is not None and top_k < len(logits):
             lowest = logits.topk(top_k).values[-1]
             logits = logits.masked_fill(logits < lowest, -torch.inf)
-        share = (logits / temperature).softmax(-1)
-        return int(torch.multinomial(share, 1, generator=generator))
+        # The highest is 0 then: no temperature, however small, makes it infinite.
+        heat = max(temperature, torch.finfo(logits.dtype).tiny)
+        probabilities = ((logits - logits.max()) / heat).softmax(-1)
+        return int(torch.multinomial(probabilities, 1, generator=generator))
 
     return pick
 
@@ -71,26 +74,42 @@ def generate(
     Args:
         model: returns the logits after the last token, or after each.
         tokens: those to continue.
-        cached: compute only what each new token adds. The model must have `advance(tokens,
-            past)`, which returns the logits after each token and the new past. The tokens are
-            read in one call; each further one costs a call on one token.
+        cached: compute only what each new token adds. The model's `forward` must take a `cache`.
+            The tokens are read in one call; each further one costs a call on one token.
+
+    Raises:
+        ValueError: if there are no tokens although the model reads some, or an id has no place in
+            the model's vocabulary.
     """
-    known = list(tokens)
-    fresh, past = known[max(len(known) - model.context, 0) :], None
+    if model.context > 0 and not tokens:
+        raise ValueError("there is nothing to continue: begin with the boundary token")
+    if any(token < 0 for token in tokens):
+        raise ValueError(f"ids from {min(tokens)} on: encode the text with the model's vocabulary")
+    return _continue(model, list(tokens), pick, Cache() if cached else None)
+
+
+def _continue(model: nn.Module, known: list[int], pick: Pick, cache: Cache | None) -> Iterator[int]:
+    """Do what `generate` says."""
+    fresh = known[max(len(known) - model.context, 0) :]
     while True:
         with evaluating(model):
-            if cached:
-                logits, past = model.advance(_batch(fresh, model), past)
-            else:
-                logits = model(_batch(known[max(len(known) - model.context, 0) :], model))
+            logits = _read(model, fresh, cache)
         token = pick(logits.flatten(0, -2)[-1].cpu())
         yield token
         known.append(token)
-        fresh = [token]
+        fresh = [token] if cache is not None else known[max(len(known) - model.context, 0) :]
 
 
-def _batch(tokens: Sequence[int], model: nn.Module) -> Tensor:
-    return torch.tensor([tokens], dtype=torch.long, device=device_of(model))
+def _read(model: nn.Module, tokens: list[int], cache: Cache | None) -> Tensor:
+    """Return the model's logits, or say that an id is too large for it."""
+    batch = torch.tensor([tokens], dtype=torch.long, device=device_of(model))
+    try:
+        return model(batch) if cache is None else model(batch, cache=cache)
+    except IndexError:
+        raise ValueError(
+            f"ids up to {max(tokens)}, which the model has no row for: encode the text with the "
+            "vocabulary that the model was made for"
+        ) from None
 
 
 def sample_text(
@@ -111,13 +130,10 @@ def sample_text(
     `generate` and `pick_by_chance`.
 
     Raises:
-        ValueError: if the prompt is too short for the model, or `stop` is not one token.
+        ValueError: if the prompt is too short for the model or has an id that it does not know, or
+            `stop` is not one token.
     """
     tokens = vocabulary.encode(prompt)
-    if hasattr(model, "advance") and not tokens:
-        raise ValueError(f"{prompt=} is empty: begin with the boundary token")
-    if not hasattr(model, "advance") and len(tokens) < model.context:
-        raise ValueError(f"{prompt=} is shorter than the model's context of {model.context}")
     end = None if stop is None else _one_token(stop, vocabulary)
     endless = generate(model, tokens, pick_by_chance(generator, temperature, top_k), cached=cached)
     return vocabulary.decode(list(takewhile(lambda token: token != end, islice(endless, steps))))

@@ -15,6 +15,7 @@ from coursekit.layers.attention import (
     attention_shares,
     normalise_heads,
 )
+from coursekit.layers.cache import Cache
 from coursekit.layers.position import rotary
 
 B, H, T, S, D, E = 2, 3, 5, 7, 4, 6  # mutually different
@@ -222,12 +223,9 @@ def test_padding_that_differs_by_example_equals_pytorch():
 @causal
 @pytest.mark.parametrize("chunks", [(1, 1, 1, 1, 1), (3, 2), (1, 4), (5,)])
 def test_going_on_from_the_past_gives_what_reading_at_once_gives(rule, chunks):
-    attention, x, past, found = loose(MultiHeadAttention(C, H, rule)), normal(B, T, C), None, []
-    for part in x.split(chunks, 1):
-        y, past = attention.advance(part, past)
-        found.append(y)
+    attention, x, cache = loose(MultiHeadAttention(C, H, rule)), normal(B, T, C), Cache()
+    found = [attention(part, cache=cache) for part in x.split(chunks, 1)]
     assert_close(torch.cat(found, 1), attention(x), **EXACT)
-    assert [tuple(kept.shape) for kept in past] == [(B, H, T, D)] * 2
 
 
 @pytest.mark.parametrize("n_head", [5, 0])

@@ -9,6 +9,7 @@ from coursekit.certify import dependence
 from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
 from coursekit.layers.basic import LayerNorm, RMSNorm
 from coursekit.layers.block import Block, DecoderBlock, FeedForward, gelu, relu_squared
+from coursekit.layers.cache import Cache
 
 B, T, H, C = 2, 5, 3, 12
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -96,10 +97,8 @@ def test_a_block_equals_pytorchs_encoder_layer(norm_first, rule):
 @ORDERS
 @pytest.mark.parametrize("chunks", [(1, 1, 3), (4, 1)])
 def test_a_block_that_goes_on_from_the_past_gives_the_same(norm_first, chunks):
-    block, x, past, found = block_of(attend_past, norm_first=norm_first), normal(B, T, C), None, []
-    for part in x.split(chunks, 1):
-        y, past = block.advance(part, past)
-        found.append(y)
+    block, x, cache = block_of(attend_past, norm_first=norm_first), normal(B, T, C), Cache()
+    found = [block(part, cache=cache) for part in x.split(chunks, 1)]
     assert_close(torch.cat(found, 1), block(x), **EXACT)
 
 

@@ -26,7 +26,7 @@ from coursekit.layers.sparse import (
     score_past,
     score_sample,
 )
-from coursekit.models.forecaster import SeriesTransformer, SeriesTransformerConfig
+from coursekit.models.forecaster import OneStep, SeriesTransformer, SeriesTransformerConfig
 from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
 from coursekit.models.wavenet import WaveNet, WaveNetConfig
 from coursekit.plot import draw_dependence
@@ -132,7 +132,7 @@ def test_attention_with_convolved_queries_and_keys_is_causal(rule):
 def test_a_forecast_by_the_series_transformer_reads_neither_its_own_value_nor_later_ones(rule):
     config = SeriesTransformerConfig(n_column=2, n_layer=2, n_head=2, d_model=8)
     model, marks = loose(SeriesTransformer(config, rule=rule)), torch.zeros(B, 20, 3).long()
-    found = certify(lambda values: model.one_step(values, marks), normal(B, 20, 2), own=False)
+    found = certify(lambda values: OneStep(model)(values, marks), normal(B, 20, 2), own=False)
     assert found.holds
     assert (found.slopes.diagonal(-1) > 0).all()
 

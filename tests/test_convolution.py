@@ -9,6 +9,7 @@ from torch.testing import assert_close
 from coursekit.certify import dependence
 from coursekit.layers.attention import MultiHeadAttention, attend_past
 from coursekit.layers.basic import BatchNorm1d
+from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import (
     CausalConv1d,
     ConvolvedAttention,
@@ -49,16 +50,13 @@ def test_it_equals_pytorch_with_padding_on_the_left(kernel, dilation, bias):
 @pytest.mark.parametrize("pieces", [(11,), (1,) * 11, (4, 0, 1, 6)])
 def test_a_sequence_read_in_pieces_gives_what_the_whole_gives(pieces):
     layer, x = CausalConv1d(C, D, 3, dilation=2).double(), draw(B, T, C)
-    past, outputs = None, []
-    for piece in x.split(pieces, 1):
-        y, past = layer.advance(piece, past)
-        outputs.append(y)
-        assert past.shape == (B, 4, C)
+    cache = Cache()
+    outputs = [layer(piece, cache) for piece in x.split(pieces, 1)]
     assert_close(torch.cat(outputs, 1), layer(x), rtol=0, atol=1e-12)
 
 
 def test_a_past_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="3 past steps instead of 4: pass on what came back"):
+    with pytest.raises(ValueError, match="3 past steps instead of 4: give just those"):
         convolve(draw(B, T, C), draw(D, C, 3), 2, draw(B, 3, C))
 
 
@@ -110,10 +108,9 @@ def test_a_gated_block_is_what_its_formula_says():
     signal = torch_causal(x, weight[:C], bias[:C], 3)
     gate = torch_causal(x, weight[C:], bias[C:], 3)
     z = signal.tanh() / (1 + (-gate).exp())
-    after, skip, past = block.advance(x)
+    after, skip = block(x)
     assert_close(after, x + z @ block.residual.weight.T, rtol=0, atol=1e-12)
     assert_close(skip, z @ block.skip.weight.T, rtol=0, atol=1e-12)
-    assert_close(past, x[:, -3:])
 
 
 def test_dependence_is_the_largest_entry_of_a_known_jacobian():
@@ -201,13 +198,9 @@ def test_convolved_attention_reads_all_of_the_past_and_nothing_of_the_future(ker
 @pytest.mark.parametrize("pieces", [(11,), (1,) * 11, (2, 0, 3, 6)])
 def test_convolved_attention_in_pieces_gives_what_the_whole_gives(kernel, pieces):
     layer, x = convolved(kernel), draw(B, T, WIDTH)
-    past, outputs = None, []
-    for piece in x.split(pieces, 1):
-        y, past = layer.advance(piece, past)
-        outputs.append(y)
+    cache = Cache()
+    outputs = [layer(piece, cache=cache) for piece in x.split(pieces, 1)]
     assert_close(torch.cat(outputs, 1), layer(x), rtol=0, atol=1e-12)
-    assert past[0].shape == past[1].shape == (B, HEADS, T, WIDTH // HEADS)
-    assert past[2].equal(x[:, T - kernel + 1 :])
 
 
 def test_values_of_convolved_attention_are_point_wise():

@@ -11,9 +11,11 @@ from torch.testing import assert_close
 from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
 from coursekit.layers.basic import RMSNorm
 from coursekit.layers.block import relu_squared
+from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import ConvolvedAttention
 from coursekit.layers.position import CalendarEmbedding, LearnedPositions, rotary
 from coursekit.models.forecaster import (
+    IteratedForecast,
     OneStep,
     SeriesTransformer,
     SeriesTransformerConfig,
@@ -78,7 +80,7 @@ def test_a_value_is_in_the_next_augmented_vector_and_not_in_its_own():
 
 def test_no_forecast_reads_its_own_step_or_a_later_one(model):
     values, marks = draw(B, L, C), draw_marks(B, L)
-    jacobian = torch.autograd.functional.jacobian(lambda x: model.one_step(x, marks), values)
+    jacobian = torch.autograd.functional.jacobian(lambda x: OneStep(model)(x, marks), values)
     found = jacobian[:, :, :2].abs().amax((0, 2, 3))[..., :2].amax(-1)  # of z, not of what is known
     assert (found.triu() == 0).all()
     assert (found.tril(-1) > 0).sum() == L * (L - 1) / 2
@@ -86,11 +88,11 @@ def test_no_forecast_reads_its_own_step_or_a_later_one(model):
 
 def test_no_change_of_the_future_moves_a_forecast(model):
     values, marks = draw(B, L, C), draw_marks(B, L)
-    before = model.one_step(values, marks)
+    before = OneStep(model)(values, marks)
     for step in range(L):
         moved = values.clone()
         moved[:, step:, :2] += 100 * draw(B, L - step, 2, seed=1)
-        after = model.one_step(moved, marks)
+        after = OneStep(model)(moved, marks)
         assert after[:, : step + 1, :2].equal(before[:, : step + 1, :2])
 
 
@@ -98,7 +100,7 @@ def test_a_known_column_is_read_in_time_and_returned_as_it_is(model):
     values, marks = draw(B, L, C), draw_marks(B, L)
     moved = values.clone()
     moved[:, 4, 2] += 1
-    before, after = model.one_step(values, marks), model.one_step(moved, marks)
+    before, after = OneStep(model)(values, marks), OneStep(model)(moved, marks)
     assert after[..., 2].equal(moved[..., 2])
     assert after[:, :4].equal(before[:, :4])
     assert (after[:, 4:, :2] != before[:, 4:, :2]).all()
@@ -109,19 +111,19 @@ def test_with_a_cache_it_forecasts_what_it_forecasts_without(model):
     known[..., 2] = draw(B, P, seed=1)
     values = torch.cat([past, known], 1)
     for t in range(L, L + P):  # anew for each step, from its own forecasts
-        values[:, t, :2] = model.one_step(values[:, : t + 1], marks[:, : t + 1])[:, -1, :2]
-    assert_close(model.forecast_all(past, known, marks), values[:, L:], rtol=0, atol=1e-12)
-    assert_close(model(past, known, marks), values[:, L:, 0], rtol=0, atol=1e-12)
+        values[:, t, :2] = OneStep(model)(values[:, : t + 1], marks[:, : t + 1])[:, -1, :2]
+    forecaster = IteratedForecast(model)
+    assert_close(forecaster.forecast_all(past, known, marks), values[:, L:], rtol=0, atol=1e-12)
+    assert_close(forecaster(past, known, marks), values[:, L:, 0], rtol=0, atol=1e-12)
 
 
 def test_a_history_read_in_pieces_gives_what_the_whole_gives(model):
     inputs, marks = draw(B, 11, C), draw_marks(B, 11)
-    whole, _ = model.advance(inputs, marks)
-    past, outputs = None, []
+    whole = model(inputs, marks)
+    cache, outputs = Cache(), []
     for some, when in zip(inputs.split((1, 4, 0, 6), 1), marks.split((1, 4, 0, 6), 1), strict=True):
-        forecast, past = model.advance(some, when, past)
-        outputs.append(forecast)
-    assert past.steps == 11
+        outputs.append(model(some, when, cache=cache))
+    assert cache.steps == 11
     assert_close(torch.cat(outputs, 1), whole, rtol=0, atol=1e-12)
 
 
@@ -129,7 +131,8 @@ def test_what_stands_in_unknown_columns_of_the_steps_to_come_is_not_read(model):
     past, known, marks = draw(B, L, C), draw(B, P, C, seed=1), draw_marks(B, L + P)
     cleared = known.clone()
     cleared[..., :2] = 0
-    assert model(past, known, marks).equal(model(past, cleared, marks))
+    forecaster = IteratedForecast(model)
+    assert forecaster(past, known, marks).equal(forecaster(past, cleared, marks))
 
 
 def test_one_step_terms_add_up_to_the_likelihood_of_a_gaussian_path():
@@ -145,7 +148,7 @@ def test_one_step_terms_add_up_to_the_likelihood_of_a_gaussian_path():
     joint = torch.distributions.MultivariateNormal(
         torch.zeros(steps).double(), covariance_matrix=mixing @ mixing.T
     )
-    mean = model.one_step(path, draw_marks(1, steps))
+    mean = OneStep(model)(path, draw_marks(1, steps))
     terms = gaussian_nll(path, mean, torch.zeros_like(mean))
     assert_close(-terms.sum(), joint.log_prob(path[0, :, 0]), rtol=0, atol=1e-12)
 
@@ -157,7 +160,7 @@ def test_the_densities_of_all_paths_add_up_to_1():
     at = torch.linspace(-12, 12, 121).double()
     paths = torch.cartesian_prod(at, at)[..., None]
     with torch.no_grad():
-        mean = model.one_step(paths, draw_marks(1, 2).expand(len(paths), -1, -1))
+        mean = OneStep(model)(paths, draw_marks(1, 2).expand(len(paths), -1, -1))
     density = (-gaussian_nll(paths, mean, torch.zeros_like(mean)).sum(1)).exp()
     assert mean[:, 1].std() > 0.1
     assert density.sum() * (at[1] - at[0]) ** 2 == pytest.approx(1, abs=1e-4)
@@ -167,15 +170,15 @@ def test_relative_forecasts_start_from_the_value_before():
     model, values = build(relative=True), draw(B, L, C)
     for part in model.head.parameters():
         nn.init.zeros_(part)
-    assert model.one_step(values, draw_marks(B, L)).equal(augment(values))
+    assert OneStep(model)(values, draw_marks(B, L)).equal(augment(values))
 
 
 def test_the_calendar_changes_a_forecast_only_through_its_embedding():
     values = draw(B, L, C)
     some, other = draw_marks(B, L), draw_marks(B, L, seed=1)
     blind, reading = build(), build(calendar=partial(CalendarEmbedding, 4))
-    assert blind.one_step(values, some).equal(blind.one_step(values, other))
-    assert not reading.one_step(values, some).allclose(reading.one_step(values, other))
+    assert OneStep(blind)(values, some).equal(OneStep(blind)(values, other))
+    assert not OneStep(reading)(values, some).allclose(OneStep(reading)(values, other))
 
 
 def test_without_places_the_order_of_what_was_read_long_ago_makes_no_difference():
@@ -187,15 +190,15 @@ def test_without_places_the_order_of_what_was_read_long_ago_makes_no_difference(
     values, marks = draw(B, L, 1), draw_marks(B, L)
     swapped = values.clone()
     swapped[:, :4] = values[:, [2, 0, 3, 1]]
-    assert_close(blind.one_step(values, marks)[:, 5:], blind.one_step(swapped, marks)[:, 5:])
-    difference = placed.one_step(values, marks) - placed.one_step(swapped, marks)
+    assert_close(OneStep(blind)(values, marks)[:, 5:], OneStep(blind)(swapped, marks)[:, 5:])
+    difference = OneStep(placed)(values, marks) - OneStep(placed)(swapped, marks)
     assert difference[:, 5:].abs().max() > 1e-3
 
 
 def test_it_takes_any_rule_and_an_uncausal_one_is_found_out():
     values, marks = draw(B, L, 1), draw_marks(B, L)
     leaky = build(n_column=1, rule=attend)
-    jacobian = torch.autograd.functional.jacobian(lambda x: leaky.one_step(x, marks), values)
+    jacobian = torch.autograd.functional.jacobian(lambda x: OneStep(leaky)(x, marks), values)
     assert (jacobian.abs().amax((0, 2, 3, 5)).triu()[:, :-1] > 0).any()
 
 
@@ -213,7 +216,7 @@ def test_fit_trains_it_by_one_step_and_it_forecasts_a_wave():
     fit(OneStep(model), adamw(model, 0.01), waves(), steps=150, loss=F.mse_loss)
     (values, marks), _ = next(waves())
     with torch.no_grad():
-        forecast = model.eval()(values[:, :24], torch.zeros(16, 12, 1), marks)
+        forecast = IteratedForecast(model.eval())(values[:, :24], torch.zeros(16, 12, 1), marks)
     last = values[:, 23:24, 0].expand(-1, 12)
     target = values[:, 24:, 0]
     assert F.mse_loss(forecast, target) < 0.1 * F.mse_loss(last, target)
@@ -242,7 +245,7 @@ def test_sizes_that_make_no_sense_are_refused(sizes, remedy):
 
 
 def test_a_horizon_of_no_steps_and_one_beyond_the_context_are_refused():
-    model = build()
+    model = IteratedForecast(build())
     past = draw(B, L, C)
     with pytest.raises(ValueError, match="no step to forecast: give `known` a row for each"):
         model(past, past[:, :0], draw_marks(B, L))

@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from coursekit.certify import dependence
 from coursekit.layers.attention import allow_past
 from coursekit.layers.basic import LayerNorm, RMSNorm
+from coursekit.layers.cache import Cache
 from coursekit.layers.position import SinusoidalPositions
 from coursekit.models.gpt import GPT, GPTConfig, from_gpt2, modern_gpt, to_gpt2
 from coursekit.sample import generate, pick_by_chance, pick_likeliest
@@ -182,22 +183,20 @@ def test_every_position_depends_on_all_the_past_and_on_nothing_else(build):
 @variants
 @pytest.mark.parametrize("chunks", [(1,) * CONTEXT, (3, 1, 4), (5, 3), (CONTEXT,)])
 def test_going_on_from_the_past_gives_what_reading_at_once_gives(build, chunks):
-    model, tokens, past, found = loose(build(SMALL)), some_tokens(B, CONTEXT), None, []
+    model, tokens, cache = loose(build(SMALL)), some_tokens(B, CONTEXT), Cache()
     with torch.no_grad():
-        for part in tokens.split(chunks, 1):
-            logits, past = model.advance(part, past)
-            found.append(logits)
+        found = [model(part, cache=cache) for part in tokens.split(chunks, 1)]
         assert_close(torch.cat(found, 1), model(tokens), **EXACT)
-    assert torch.equal(past.tokens, tokens)
+    assert cache.steps == CONTEXT
 
 
 @variants
 @pytest.mark.parametrize("chunks", [(1,) * 21, (5, 2, 3, 1, 8, 2)])
 def test_beyond_the_context_the_last_tokens_are_read_anew(build, chunks):
-    model, tokens, past, end = loose(build(SMALL)), some_tokens(B, 21), None, 0
+    model, tokens, cache, end = loose(build(SMALL)), some_tokens(B, 21), Cache(), 0
     with torch.no_grad():
         for part in tokens.split(chunks, 1):
-            logits, past = model.advance(part, past)
+            logits = model(part, cache=cache)
             end += part.shape[1]
             window = tokens[:, max(end - CONTEXT, 0) : end]
             assert_close(logits, model(window)[:, -part.shape[1] :], **EXACT)
@@ -222,26 +221,26 @@ def test_text_is_the_same_with_and_without_a_cache(name, prompt_length):
 @plain_and_modern
 def test_within_the_context_a_cache_computes_new_tokens_only(build):
     model, steps = loose(build(SMALL)), []
-    model.blocks[0].register_forward_pre_hook(lambda *_: steps.append("whole"))
     model.blocks[0].norm_1.register_forward_hook(lambda _, given, out: steps.append(out.shape[1]))
     list(islice(generate(model, [1, 2, 3], pick_likeliest, cached=True), 8))
     assert steps == [3, 1, 1, 1, 1, 1, CONTEXT, CONTEXT]
 
 
 def test_a_past_can_be_continued_in_two_ways():
-    model, tokens = loose(GPT(SMALL)), some_tokens(B, 4)
-    _, past = model.advance(tokens)
+    model, tokens, cache = loose(GPT(SMALL)), some_tokens(B, 4), Cache()
+    model(tokens, cache=cache)
     one, other = some_tokens(B, 2), some_tokens(B, 3)
-    first, _ = model.advance(one, past)
-    model.advance(other, past)
-    assert torch.equal(model.advance(one, past)[0], first)
-    assert past.tokens.shape == (B, 4)
+    first = model(one, cache=cache.copy())
+    model(other, cache=cache.copy())
+    assert cache.steps == 4
+    assert torch.equal(model(one, cache=cache), first)
+    assert cache.steps == 6
 
 
 def test_more_tokens_than_the_context_are_refused():
     model = GPT(SMALL)
     with pytest.raises(ValueError, match="9 tokens at once exceed the context of 8"):
-        model.advance(some_tokens(B, CONTEXT + 1))
+        model(some_tokens(B, CONTEXT + 1), cache=Cache())
     with pytest.raises(ValueError, match="step 9 lies beyond the 8 places"):
         model(some_tokens(B, CONTEXT + 1))
 
@@ -306,7 +305,7 @@ def test_biases_start_at_0_and_gains_at_1():
 
 def test_the_blocks_of_a_modern_gpt_add_nothing_at_first():
     model, tokens = modern_gpt(SMALL).eval(), some_tokens(B, T)
-    assert torch.equal(model.read(tokens)[0], model.norm(model.embedding(tokens)))
+    assert torch.equal(model(tokens), model.head(model.norm(model.embedding(tokens))))
 
 
 @plain_and_modern
@@ -356,14 +355,16 @@ def test_dropout_acts_in_training_only():
 def test_dropout_reaches_the_embedding_too():
     config = GPTConfig(vocab_size=V, n_layer=0, n_head=H, d_model=C, dropout=0.5)
     model = GPT(config, norm=lambda width: nn.Identity())
-    dropped = model.read(some_tokens(50, T))[0] == 0
+    model.head = nn.Identity()
+    dropped = model(some_tokens(50, T)) == 0
     assert dropped.double().mean().item() == pytest.approx(0.5, abs=0.05)
 
 
 def test_a_model_with_norm_last_ends_in_a_norm_of_its_last_block():
     model, tokens = GPT(SMALL, norm_first=False), some_tokens(B, T)
     assert isinstance(model.norm, nn.Identity)
-    stream = model.read(tokens)[0]
+    model.head = nn.Identity()
+    stream = model(tokens)
     assert_close(stream.mean(-1), torch.zeros(B, T), rtol=0, atol=1e-5)
     assert_close(stream.var(-1, correction=0), torch.ones(B, T), rtol=1e-2, atol=0)
 
@@ -383,3 +384,31 @@ def test_modern_gpt_has_no_bias_no_places_and_a_head_of_its_own():
 def test_sizes_that_make_no_model_are_refused(wrong):
     with pytest.raises(ValueError, match="a size below 1, or a dropout outside"):
         GPTConfig(**{"vocab_size": V} | wrong)
+
+
+@pytest.mark.parametrize("std", [0.02, 0.5])
+def test_std_is_that_of_all_first_weights_positions_included(std):
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 300, "context": 200, "n_layer": 1, "n_head": 2, "d_model": 64}
+    model = GPT(GPTConfig(**sizes), std=std)
+    for part in (model.embedding, model.positions, model.blocks[0].attention.q):
+        assert part.weight.std().item() == pytest.approx(std, rel=0.05)
+
+
+class WithLayer(nn.Module):
+    """Positions that hold a linear layer called "out", which writes nothing into the stream."""
+
+    def __init__(self, context, d_model):
+        super().__init__()
+        self.out = nn.Linear(d_model, d_model)
+
+    def forward(self, x, start=0):
+        return x
+
+
+def test_what_does_not_write_into_the_stream_is_drawn_alike_whatever_its_name():
+    torch.manual_seed(0)
+    config = GPTConfig(vocab_size=V, n_layer=2, n_head=2, d_model=64)
+    model = GPT(config, positions=WithLayer, residual_std=0.3)
+    assert model.positions.out.weight.std().item() == pytest.approx(0.02, rel=0.1)
+    assert model.blocks[1].feed_forward.out.weight.std().item() == pytest.approx(0.3, rel=0.1)

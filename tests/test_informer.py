@@ -11,7 +11,7 @@ from coursekit.certify import certify
 from coursekit.layers.attention import attend
 from coursekit.layers.relative import RelativeToLast
 from coursekit.layers.sparse import prob_sparse
-from coursekit.models.informer import Informer, InformerConfig
+from coursekit.models.informer import Informer, InformerConfig, SeriesEmbedding
 from coursekit.models.linear import last_value
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw
@@ -227,3 +227,12 @@ def test_it_learns_a_wave_that_the_last_value_misses(monkeypatch):
         error = F.mse_loss(model.eval()(*inputs), target)
     naive = F.mse_loss(last_value(*inputs), target)
     assert error < 0.1 * naive, (error, naive, history.losses[::10])
+
+
+def test_dropout_reaches_the_embedding_of_a_series():
+    config = InformerConfig(context=30, horizon=5, guide=9, dropout=0.5)
+    embedding = SeriesEmbedding(1, config, calendar=None).train()
+    torch.manual_seed(0)
+    dropped = embedding(torch.randn(4, 30, 1), torch.zeros(4, 30, 3, dtype=torch.long)) == 0
+    assert dropped.double().mean().item() == pytest.approx(0.5, abs=0.05)
+    assert not (embedding.eval()(torch.randn(4, 30, 1), torch.zeros(4, 30, 3).long()) == 0).any()

@@ -94,7 +94,7 @@ def test_no_steps_draw_nothing():
 
 
 def test_a_prompt_shorter_than_the_context_is_refused():
-    with pytest.raises(ValueError, match="prompt='a' is shorter than the model's context of 2"):
+    with pytest.raises(ValueError, match="1 tokens are fewer than the 2 of the context"):
         sample_text(model_of(3), LETTERS, "a", 1, Generator())
 
 
@@ -245,7 +245,7 @@ def test_a_text_is_the_same_with_and_without_a_cache():
 
 
 def test_a_gpt_needs_a_token_to_begin_with():
-    with pytest.raises(ValueError, match="prompt='' is empty: begin with the boundary token"):
+    with pytest.raises(ValueError, match="nothing to continue: begin with the boundary token"):
         sample_text(letters_gpt(), LETTERS, "", 5, Generator())
 
 
@@ -291,3 +291,46 @@ def test_drawing_a_text_touches_no_global_generator(cached):
     model, before = letters_gpt(), torch.get_rng_state()
     sample_text(model, LETTERS, "a", 9, Generator().manual_seed(0), cached=cached)
     assert torch.get_rng_state().equal(before)
+
+
+def test_a_temperature_towards_0_takes_the_likeliest():
+    logits = torch.tensor([0.1, 3.0, -2.0, 2.9])
+    for temperature in (1e-3, 1e-38, 5e-324):
+        pick = pick_by_chance(Generator().manual_seed(0), temperature)
+        assert {pick(logits) for _ in range(20)} == {1}
+    assert pick_by_chance(Generator().manual_seed(0), 1e-38)(torch.tensor([-1e30, 1e30])) == 1
+
+
+def test_a_text_is_drawn_at_the_temperature_and_from_the_tokens_asked_for():
+    model = letters_gpt()
+
+    def write(**settings):
+        return sample_text(model, LETTERS, "a", 60, Generator().manual_seed(5), **settings)
+
+    greedy = LETTERS.decode(list(islice(generate(model, LETTERS.encode("a"), pick_likeliest), 60)))
+    assert write(top_k=1) == greedy
+    assert write(temperature=1e-6) == greedy
+    assert len({greedy, write(), write(temperature=9.0), write(top_k=2)}) == 4
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_model_is_read_without_its_dropout_and_keeps_its_mode(cached):
+    config = GPTConfig(vocab_size=4, context=8, n_layer=1, n_head=2, d_model=12, dropout=0.5)
+    torch.manual_seed(3)
+    model = GPT(config, std=0.5).train()
+    texts = set()
+    for seed in range(3):
+        torch.manual_seed(seed)
+        texts.add(tuple(islice(generate(model, [1], pick_likeliest, cached=cached), 20)))
+        assert model.training
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_ids_that_the_model_does_not_know_are_refused(cached):
+    with pytest.raises(ValueError, match=r"ids up to 4, which the model has no row for"):
+        next(generate(letters_gpt(), [1, 4], pick_likeliest, cached=cached))
+    with pytest.raises(ValueError, match="ids from -1 on: encode the text"):
+        generate(letters_gpt(), [1, -1], pick_likeliest, cached=cached)
+    with pytest.raises(ValueError, match="nothing to continue"):
+        generate(letters_gpt(), [], pick_likeliest, cached=cached)

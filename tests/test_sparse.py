@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 from benchmarks import probsparse
 from coursekit.layers.attention import MultiHeadAttention, allow_past, attend, attend_past
+from coursekit.layers.cache import Cache
 from coursekit.layers.sparse import (
     allow_log_sparse,
     attend_log_sparse,
@@ -93,10 +94,8 @@ def test_log_sparse_refuses_more_queries_than_keys():
 @pytest.mark.parametrize("chunks", [(1,) * 9, (4, 5), (1, 7, 1)])
 def test_log_sparse_goes_on_from_a_past(chunks):
     attention = MultiHeadAttention(H * D, H, attend_log_sparse).double()
-    x, past, found = normal(B, 9, H * D), None, []
-    for part in x.split(chunks, 1):
-        y, past = attention.advance(part, past)
-        found.append(y)
+    x, cache = normal(B, 9, H * D), Cache()
+    found = [attention(part, cache=cache) for part in x.split(chunks, 1)]
     assert_close(torch.cat(found, 1), attention(x), **EXACT)
 
 

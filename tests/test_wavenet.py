@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit.certify import dependence
+from coursekit.layers.cache import Cache
 from coursekit.models.linear import ewma_variance, fit_ar, forecast_ar
 from coursekit.models.wavenet import (
     DilatedFusion,
@@ -123,13 +124,12 @@ def test_the_convolutions_use_the_weights_of_the_tree():
 @pytest.mark.parametrize("make", [lambda: DilatedFusion(grown_tree()).eval(), grown_wavenet])
 @pytest.mark.parametrize("pieces", [(1,) * 13, (8, 1, 1, 3)])
 def test_a_sequence_read_in_pieces_gives_what_the_whole_gives(make, pieces):
-    model, past, outputs = make(), None, []
+    model, cache, outputs = make(), Cache(), []
     whole = (
         TOKENS if isinstance(model, DilatedFusion) else TOKENS.double()[..., None].expand(B, T, 2)
     )
     for piece in whole.split(pieces, 1):
-        y, past = model.advance(piece, past)
-        outputs.append(y)
+        outputs.append(model(piece, cache))
     assert_close(torch.cat(outputs, 1), model(whole), rtol=0, atol=1e-12)
 
 
@@ -146,8 +146,7 @@ def test_sampling_with_a_cache_draws_what_sampling_without_draws(seed):
 
 def test_cached_sampling_reads_each_token_once_and_stops():
     stack, read = DilatedFusion(grown_tree()), []
-    advance = stack.advance
-    stack.advance = lambda tokens, past: read.append(tokens.shape[1]) or advance(tokens, past)
+    stack.register_forward_pre_hook(lambda _, given: read.append(given[0].shape[1]))
     stack.train()
     sample_text(stack, LETTERS, "." * 8, 6, torch.Generator().manual_seed(0), cached=True)
     assert read == [8, 1, 1, 1, 1, 1]
@@ -157,7 +156,7 @@ def test_cached_sampling_reads_each_token_once_and_stops():
     )
     assert "." not in drawn
     assert len(drawn) < 200
-    with pytest.raises(ValueError, match="is empty: begin with the boundary"):
+    with pytest.raises(ValueError, match="nothing to continue: begin with the boundary"):
         sample_text(stack, LETTERS, "", 2, torch.Generator())
 
 
@@ -185,7 +184,7 @@ def test_a_wavenet_is_its_blocks_and_skips():
     x = TOKENS.double()[..., None].expand(B, T, 2)
     level, total = net.input(x), torch.zeros(B, T, 5, dtype=torch.float64)
     for block in net.blocks:
-        level, skip, _ = block.advance(level)
+        level, skip = block(level)
         total += skip
     hidden = (total.clamp(min=0) @ net.mix.weight.T + net.mix.bias).clamp(min=0)
     assert_close(net(x), hidden @ net.output.weight.T, rtol=0, atol=1e-12)
@@ -262,3 +261,11 @@ def test_losses_are_compared_as_a_regression_on_a_constant_compares_them(lags):
 def test_a_wavenet_without_blocks_or_channels_is_refused(sizes):
     with pytest.raises(ValueError, match="has a size below 1, or no block"):
         WaveNetConfig(d_in=1, d_out=2, **sizes)
+
+
+def test_each_level_of_the_tree_starts_with_the_gain_of_tanh():
+    torch.manual_seed(0)
+    tree = PairFusion(PairFusionConfig(vocab_size=V, context=8, d_embedding=40, d_hidden=128))
+    for level, d_in in zip(tree.levels, (80, 256, 256), strict=True):
+        assert level[1].weight.std().item() * d_in**0.5 == pytest.approx(5 / 3, rel=0.03)
+    assert tree.output.weight.std().item() * 128**0.5 == pytest.approx(0.1, rel=0.1)

@@ -7,12 +7,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from coursekit.layers.cache import Cache
+
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 """Maps queries, keys, values and what is allowed to one mixed value for each query."""
-
-KeysAndValues = tuple[Tensor, ...]
-"""What a layer remembers of the steps it has read: keys and values of shape (B, H, S, D), and
-behind them whatever else it needs."""
 
 
 def attention_shares(
@@ -123,36 +121,42 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if n_head < 1 or d_model % n_head:
             raise ValueError(f"{d_model=} is not a multiple of {n_head=}")
-        self.n_head, self.rule = n_head, rule
-        self.q, self.k, self.v, self.out = (
-            nn.Linear(d_model, d_model, bias=bias) for _ in range(4)
-        )
+        self.n_head = n_head
+        self.rule = rule
+        self.q = nn.Linear(d_model, d_model, bias=bias)
+        self.k = nn.Linear(d_model, d_model, bias=bias)
+        self.v = nn.Linear(d_model, d_model, bias=bias)
+        self.out = nn.Linear(d_model, d_model, bias=bias)
 
     def forward(
         self,
         x: Float[Tensor, "B T C"],
         memory: Float[Tensor, "B S C"] | None = None,
         allowed: Bool[Tensor, "*#B T S"] | None = None,
+        cache: Cache | None = None,
     ) -> Float[Tensor, "B T C"]:
         """Let each step of `x` read `memory`, or `x` itself when there is none.
 
-        `allowed` may differ from example to example, with shape (B, 1, T, S).
+        `allowed` may differ from example to example, with shape (B, 1, T, S). With a `cache`, the
+        keys and values of earlier steps are read too, and these are added.
         """
         source = x if memory is None else memory
-        q, k, v = map(self._split, (self.q(x), self.k(source), self.v(source)))
-        return self._blend(self.rule(q, k, v, allowed))
+        return self._mix(self.q(x), self.k(source), self.v(source), allowed, cache)
 
-    def advance(
-        self, x: Float[Tensor, "B T C"], past: KeysAndValues | None = None
-    ) -> tuple[Float[Tensor, "B T C"], KeysAndValues]:
-        """Return the output for the steps `x` that follow `past`, and the new past."""
-        q, k, v = map(self._split, (self.q(x), self.k(x), self.v(x)))
-        if past is not None:
-            k, v = (torch.cat(pair, -2) for pair in zip(past, (k, v), strict=True))
-        return self._blend(self.rule(q, k, v, None)), (k, v)
+    def _mix(
+        self,
+        q: Float[Tensor, "B T C"],
+        k: Float[Tensor, "B S C"],
+        v: Float[Tensor, "B S C"],
+        allowed: Bool[Tensor, "*#B T N"] | None,
+        cache: Cache | None,
+    ) -> Float[Tensor, "B T C"]:
+        """Apply the rule in each head, and blend what the heads found."""
+        q, k, v = self._split(q), self._split(k), self._split(v)
+        if cache is not None:
+            k, v = cache.extend(self, k, v)
+        heads = self.rule(q, k, v, allowed)
+        return self.out(heads.transpose(1, 2).flatten(-2))
 
     def _split(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B H T D"]:
         return x.unflatten(-1, (self.n_head, -1)).transpose(1, 2)
-
-    def _blend(self, heads: Float[Tensor, "B H T D"]) -> Float[Tensor, "B T C"]:
-        return self.out(heads.transpose(1, 2).flatten(-2))

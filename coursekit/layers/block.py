@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from coursekit.layers.attention import KeysAndValues, MultiHeadAttention
+from coursekit.layers.attention import MultiHeadAttention
+from coursekit.layers.cache import Cache
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -75,25 +76,25 @@ class Block(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.attention, self.feed_forward = attention, feed_forward
-        self.norm_1, self.norm_2 = norm(), norm()
-        self.norm_first, self.drop = norm_first, nn.Dropout(dropout)
+        self.attention = attention
+        self.feed_forward = feed_forward
+        self.norm_1 = norm()
+        self.norm_2 = norm()
+        self.norm_first = norm_first
+        self.drop = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
-        """Return the stream after this block."""
-        return self.advance(x)[0]
-
-    def advance(
-        self, x: Float[Tensor, "B T C"], past: KeysAndValues | None = None
-    ) -> tuple[Float[Tensor, "B T C"], KeysAndValues]:
-        """Return the stream for the steps `x` that follow `past`, and the new past."""
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        allowed: Bool[Tensor, "*#B T S"] | None = None,
+        cache: Cache | None = None,
+    ) -> Float[Tensor, "B T C"]:
+        """Return the stream after this block; `allowed` and `cache` are those of the attention."""
         if self.norm_first:
-            found, past = self.attention.advance(self.norm_1(x), past)
-            x = x + self.drop(found)
-            return x + self.drop(self.feed_forward(self.norm_2(x))), past
-        found, past = self.attention.advance(x, past)
-        x = self.norm_1(x + self.drop(found))
-        return self.norm_2(x + self.drop(self.feed_forward(x))), past
+            x = x + self.drop(self.attention(self.norm_1(x), allowed=allowed, cache=cache))
+            return x + self.drop(self.feed_forward(self.norm_2(x)))
+        x = self.norm_1(x + self.drop(self.attention(x, allowed=allowed, cache=cache)))
+        return self.norm_2(x + self.drop(self.feed_forward(x)))
 
 
 class DecoderBlock(nn.Module):
@@ -119,14 +120,27 @@ class DecoderBlock(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.self_attention, self.cross_attention = self_attention, cross_attention
-        self.feed_forward, self.drop = feed_forward, nn.Dropout(dropout)
-        self.norm_1, self.norm_2, self.norm_3 = norm(), norm(), norm()
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.feed_forward = feed_forward
+        self.norm_1 = norm()
+        self.norm_2 = norm()
+        self.norm_3 = norm()
+        self.drop = nn.Dropout(dropout)
 
     def forward(
-        self, x: Float[Tensor, "B T C"], memory: Float[Tensor, "B S C"]
+        self,
+        x: Float[Tensor, "B T C"],
+        memory: Float[Tensor, "B S C"],
+        allowed: Bool[Tensor, "*#B T N"] | None = None,
+        memory_allowed: Bool[Tensor, "*#B T S"] | None = None,
+        cache: Cache | None = None,
     ) -> Float[Tensor, "B T C"]:
-        """Return the stream after this block."""
-        x = x + self.drop(self.self_attention(self.norm_1(x)))
-        x = x + self.drop(self.cross_attention(self.norm_2(x), memory))
+        """Return the stream after this block.
+
+        `allowed` says which steps a step may read, `memory_allowed` what of the memory. With a
+        `cache`, earlier steps are read too; the memory must be given whole each time.
+        """
+        x = x + self.drop(self.self_attention(self.norm_1(x), allowed=allowed, cache=cache))
+        x = x + self.drop(self.cross_attention(self.norm_2(x), memory, memory_allowed))
         return x + self.drop(self.feed_forward(self.norm_3(x)))

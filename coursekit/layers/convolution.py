@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from coursekit.layers.attention import KeysAndValues, MultiHeadAttention, Rule, attend_past
+from coursekit.layers.attention import MultiHeadAttention, Rule, attend_past
 from coursekit.layers.basic import Linear
+from coursekit.layers.cache import Cache
 
 
 def convolve(
@@ -16,29 +17,28 @@ def convolve(
     weight: Float[Tensor, "D C K"],
     dilation: int = 1,
     past: Float[Tensor, "B M C"] | None = None,
-) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B M C"]]:
-    """Mix each step with K - 1 earlier ones, `dilation` apart; return it and the new past.
+) -> Float[Tensor, "B T D"]:
+    """Mix each step with K - 1 earlier ones, `dilation` apart.
 
     y_t = Σ_k W_k x_{t - (K-1-k) · dilation}: the last tap, k = K - 1, sees the present. The
     weight has the layout of PyTorch's Conv1d.
 
-    `past` holds the M = (K-1) · dilation steps before `x`; without it they are zeros. The new
-    past is what a next call needs, so that a sequence can be read in pieces.
+    `past` holds the M = (K-1) · dilation steps before `x`; without it they are zeros.
     """
+    steps = x.shape[1]
     taps = weight.shape[-1]
-    reach = (taps - 1) * dilation
+    before = (taps - 1) * dilation
     if past is None:
-        past = x.new_zeros(len(x), reach, x.shape[-1])
-    if past.shape[1] != reach:
-        raise ValueError(f"{past.shape[1]} past steps instead of {reach}: pass on what came back")
-    seen, steps = torch.cat([past, x], 1), x.shape[1]
+        past = x.new_zeros(len(x), before, x.shape[-1])
+    if past.shape[1] != before:
+        raise ValueError(f"{past.shape[1]} past steps instead of {before}: give just those")
+    seen = torch.cat([past, x], 1)
     slices = [seen[:, k * dilation : k * dilation + steps] for k in range(taps)]
-    y = sum(part @ weight[..., k].T for k, part in enumerate(slices))
-    return y, seen[:, steps:]
+    return sum(part @ weight[..., k].T for k, part in enumerate(slices))
 
 
 class CausalConv1d(nn.Module):
-    """Convolve over time without reading the future; `advance` continues a sequence.
+    """Convolve over time without reading the future.
 
     Args:
         d_in, d_out: channels before and after.
@@ -59,16 +59,14 @@ class CausalConv1d(nn.Module):
         self.weight = nn.Parameter(torch.randn(d_out, d_in, kernel) / (d_in * kernel) ** 0.5)
         self.bias = nn.Parameter(torch.zeros(d_out)) if bias else None
 
-    def advance(
-        self, x: Float[Tensor, "B T d_in"], past: Float[Tensor, "B M d_in"] | None = None
-    ) -> tuple[Float[Tensor, "B T d_out"], Float[Tensor, "B M d_in"]]:
-        """Return the outputs for the steps `x` that follow `past`, and the new past."""
-        y, past = convolve(x, self.weight, self.dilation, past)
-        return y if self.bias is None else y + self.bias, past
-
-    def forward(self, x: Float[Tensor, "B T d_in"]) -> Float[Tensor, "B T d_out"]:
-        """Return the outputs for a sequence from its start, with zeros before it."""
-        return self.advance(x)[0]
+    def forward(
+        self, x: Float[Tensor, "B T d_in"], cache: Cache | None = None
+    ) -> Float[Tensor, "B T d_out"]:
+        """Return the outputs for steps that follow those in the `cache`, or zeros without one."""
+        before = (self.weight.shape[-1] - 1) * self.dilation
+        past = None if cache is None else cache.slide(self, x, before)
+        y = convolve(x, self.weight, self.dilation, past)
+        return y if self.bias is None else y + self.bias
 
 
 class GatedBlock(nn.Module):
@@ -89,14 +87,13 @@ class GatedBlock(nn.Module):
         self.residual = Linear(d_model, d_model)
         self.skip = Linear(d_model, d_skip)
 
-    def advance(
-        self, x: Float[Tensor, "B T C"], past: Float[Tensor, "B M C"] | None = None
-    ) -> tuple[Float[Tensor, "B T C"], Float[Tensor, "B T S"], Float[Tensor, "B M C"]]:
-        """Return the next block's input, the skip, and the new past."""
-        y, past = self.filter_and_gate.advance(x, past)
-        signal, gate = y.chunk(2, -1)
+    def forward(
+        self, x: Float[Tensor, "B T C"], cache: Cache | None = None
+    ) -> tuple[Float[Tensor, "B T C"], Float[Tensor, "B T S"]]:
+        """Return the next block's input, and the skip."""
+        signal, gate = self.filter_and_gate(x, cache).chunk(2, -1)
         z = signal.tanh() * gate.sigmoid()
-        return x + self.residual(z), self.skip(z), past
+        return x + self.residual(z), self.skip(z)
 
 
 class Distil(nn.Module):
@@ -148,21 +145,20 @@ class ConvolvedAttention(MultiHeadAttention):
         bias: bool = False,
     ) -> None:
         super().__init__(d_model, n_head, rule, bias=bias)
-        self.q, self.k = (CausalConv1d(d_model, d_model, kernel, bias=bias) for _ in range(2))
+        self.q = CausalConv1d(d_model, d_model, kernel, bias=bias)
+        self.k = CausalConv1d(d_model, d_model, kernel, bias=bias)
 
-    def advance(
-        self, x: Float[Tensor, "B T C"], past: KeysAndValues | None = None
-    ) -> tuple[Float[Tensor, "B T C"], KeysAndValues]:
-        """Return the output for the steps `x` that follow `past`, and the new past.
-
-        Behind keys and values the past holds the last K - 1 steps themselves.
-        """
-        keys, values, steps = past or (None, None, None)
-        (q, recent), (k, _) = (part.advance(x, steps) for part in (self.q, self.k))
-        q, k, v = map(self._split, (q, k, self.v(x)))
-        if past is not None:
-            k, v = torch.cat([keys, k], -2), torch.cat([values, v], -2)
-        return self._blend(self.rule(q, k, v, None)), (k, v, recent)
+    def forward(
+        self,
+        x: Float[Tensor, "B T C"],
+        memory: Float[Tensor, "B S C"] | None = None,
+        allowed: Bool[Tensor, "*#B T S"] | None = None,
+        cache: Cache | None = None,
+    ) -> Float[Tensor, "B T C"]:
+        """Let each stretch of `x` read the stretches of `memory`, or those of `x` itself."""
+        source = x if memory is None else memory
+        q, k, v = self.q(x, cache), self.k(source, cache), self.v(source)
+        return self._mix(q, k, v, allowed, cache)
 
 
 def receptive_field(kernels: Sequence[int], dilations: Sequence[int]) -> int:

@@ -31,12 +31,14 @@ class LearnedPositions(nn.Module):
 
     Args:
         context: places T that have a vector; there is none beyond.
-        d_model: channels C. They start as N(0, 0.02²) draws.
+        d_model: channels C. They start as N(0, `STD`²) draws.
     """
+
+    STD = 0.02
 
     def __init__(self, context: int, d_model: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(0.02 * torch.randn(context, d_model))
+        self.weight = nn.Parameter(self.STD * torch.randn(context, d_model))
 
     def forward(self, x: Float[Tensor, "B T C"], start: int = 0) -> Float[Tensor, "B T C"]:
         """Add the vectors of the places from `start` on."""
@@ -88,10 +90,13 @@ class CalendarEmbedding(nn.Module):
         Raises:
             ValueError: if a mark has no row in its table, such as month 12.
         """
-        sizes = [len(table.weight) for table in self.tables]
-        if (marks < 0).any() or (marks >= torch.tensor(sizes, device=marks.device)).any():
-            highest = marks.flatten(0, 1).amax(0).tolist()
-            raise ValueError(f"marks up to {highest} for tables of {sizes} rows: count from 0")
+        sizes = [table.num_embeddings for table in self.tables]
+        limits = torch.tensor(sizes, device=marks.device)
+        if not ((marks >= 0) & (marks < limits)).all():
+            lowest, highest = (x.tolist() for x in marks.flatten(0, 1).aminmax(dim=0))
+            raise ValueError(
+                f"marks from {lowest} to {highest} for tables of {sizes} rows: count from 0"
+            )
         looked_up = [table(mark) for table, mark in zip(self.tables, marks.unbind(-1), strict=True)]
         return self.out(self.widen(torch.cat(looked_up, -1)).relu())
 
@@ -109,7 +114,8 @@ def rotate(x: Float[Tensor, "*N T D"], start: int = 0) -> Float[Tensor, "*N T D"
         raise ValueError(f"{start=} is no place: give at least as many keys as queries")
     stop = start + x.shape[-2]
     # A table of 2ⁿ places, or generating one token after the other would compute one each time.
-    cos, sin = _turns(1 << (stop - 1).bit_length(), x.shape[-1], x.device, x.dtype)
+    turns = _turns if torch.compiler.is_compiling() else _kept_turns
+    cos, sin = turns(1 << (stop - 1).bit_length(), x.shape[-1], x.device, x.dtype)
     cos, sin = cos[start:stop], sin[start:stop]
     first, second = x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
@@ -136,14 +142,16 @@ def _angles(length: int, width: int) -> Float[Tensor, "T half"]:
     return torch.arange(length, dtype=torch.float64)[:, None] / WAVELENGTH ** (pair / width)
 
 
-@lru_cache(maxsize=64)
 @torch.inference_mode(False)  # or a training after a first use without slopes could not use it
 def _turns(
     length: int, width: int, device: torch.device, dtype: torch.dtype
 ) -> tuple[Float[Tensor, "T half"], Float[Tensor, "T half"]]:
-    """Return cosine and sine of the angles, as the layers of a model need them again and again."""
+    """Return cosine and sine of the angles."""
     angles = _angles(length, width)
     return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
+
+
+_kept_turns = lru_cache(maxsize=64)(_turns)
 
 
 def _places(table: Float[Tensor, "S C"], start: int, steps: int) -> Float[Tensor, "T C"]:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from coursekit.layers.attention import KeysAndValues, MultiHeadAttention, Rule, attend_past
+from coursekit.layers.attention import MultiHeadAttention, Rule, attend_past
 from coursekit.layers.basic import LayerNorm
 from coursekit.layers.block import Activation, Block, FeedForward, gelu
+from coursekit.layers.cache import Cache
 from coursekit.layers.position import SinusoidalPositions
 
 
@@ -63,19 +64,11 @@ class SeriesTransformerConfig:
             )
 
 
-@dataclass(frozen=True)
-class SeriesPast:
-    """What a `SeriesTransformer` remembers: how many steps it read, and what each block keeps."""
-
-    steps: int
-    blocks: list[KeysAndValues]
-
-
 class SeriesTransformer(nn.Module):
     """Forecast a series step by step, each forecast from all that happened before.
 
     p(z_1, …, z_T | x) = Π p(z_t | z_1, …, z_{t-1}, x_1, …, x_t): the mean of one such term is what
-    the network returns. Trained by `OneStep`, a Forecaster afterwards: it reads its own forecasts.
+    the network returns. It is trained as `OneStep`, and forecasts as `IteratedForecast`.
 
     Args:
         config: the sizes.
@@ -101,13 +94,15 @@ class SeriesTransformer(nn.Module):
         relative: bool = False,
     ) -> None:
         super().__init__()
-        self.config, self.context, self.relative = config, config.context, relative
+        self.config = config
+        self.context = config.context
+        self.relative = relative
         width = config.d_model
 
         def block() -> Block:
-            mixing = attention(width, config.n_head, rule)
-            thinking = FeedForward(width, activation)
-            return Block(mixing, thinking, partial(norm, width), dropout=config.dropout)
+            mixer = attention(width, config.n_head, rule)
+            feed_forward = FeedForward(width, activation)
+            return Block(mixer, feed_forward, partial(norm, width), dropout=config.dropout)
 
         self.input = nn.Linear(config.n_column, width)
         self.positions = positions(config.context, width) if positions else None
@@ -119,61 +114,68 @@ class SeriesTransformer(nn.Module):
         is_known = [column in config.known for column in range(config.n_column)]
         self.register_buffer("is_known", torch.tensor(is_known), persistent=False)
 
-    def advance(
+    def forward(
         self,
         inputs: Float[Tensor, "B T C"],
         marks: Int[Tensor, "B T 3"],
-        past: SeriesPast | None = None,
-    ) -> tuple[Float[Tensor, "B T C"], SeriesPast]:
-        """Return the forecast that each of the steps `inputs` after `past` makes, and the new past.
+        allowed: Bool[Tensor, "*#B T S"] | None = None,
+        cache: Cache | None = None,
+    ) -> Float[Tensor, "B T C"]:
+        """Return the forecast that each step makes.
 
         Args:
-            inputs: the augmented history, y_t for the forecast of z_t.
+            inputs: the augmented history, y_t for the forecast of z_t (see `augment`).
             marks: the calendar of the same steps.
+            allowed: which steps a step may read, beyond what the rule hides: (B, 1, T, S).
+            cache: what was read before; these steps follow it.
         """
-        start, before = (past.steps, past.blocks) if past else (0, [None] * len(self.blocks))
-        x, new = self.input(inputs), []
-        x = x + self.calendar(marks) if self.calendar else x
-        x = self.drop(self.positions(x, start) if self.positions else x)
-        for block, kept in zip(self.blocks, before, strict=True):
-            x, after = block.advance(x, kept)
-            new.append(after)
+        start = 0 if cache is None else cache.count(inputs.shape[1])
+        x = self.input(inputs)
+        if self.calendar is not None:
+            x = x + self.calendar(marks)
+        if self.positions is not None:
+            x = self.positions(x, start)
+        x = self.drop(x)
+        for block in self.blocks:
+            x = block(x, allowed, cache)
         forecast = self.head(self.norm(x))
-        forecast = inputs + forecast if self.relative else forecast
-        return forecast, SeriesPast(start + inputs.shape[1], new)
+        return inputs + forecast if self.relative else forecast
 
-    def one_step(
+    def keep_known(
+        self, forecast: Float[Tensor, "B T C"], values: Float[Tensor, "B T C"]
+    ) -> Float[Tensor, "B T C"]:
+        """Put the known columns of `values` in the place of their forecasts."""
+        return torch.where(self.is_known, values, forecast)
+
+
+class OneStep(nn.Module):
+    """Forecast each step of a series from the true values of all earlier ones: for training.
+
+    Forecast t reads no value of step t or later. Known columns are returned as they are.
+    """
+
+    def __init__(self, model: SeriesTransformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
         self, values: Float[Tensor, "B T C"], marks: Int[Tensor, "B T 3"]
     ) -> Float[Tensor, "B T C"]:
-        """Return the forecast of each step from the true values of all earlier ones.
+        """Return the forecasts of all columns."""
+        inputs = augment(values, self.model.config.known)
+        return self.model.keep_known(self.model(inputs, marks), values)
 
-        Forecast t reads no value of step t or later. Known columns are returned as they are.
-        """
-        known = self.config.known
-        forecast, _ = self.advance(augment(values, known), marks)
-        return self._keep_known(forecast, values)
 
-    def forecast_all(
-        self,
-        past: Float[Tensor, "B L C"],
-        known: Float[Tensor, "B P C"],
-        marks: Int[Tensor, "B L+P 3"],
-    ) -> Float[Tensor, "B P C"]:
-        """Return the forecasts of all columns for P steps, each made from the ones before it."""
-        read, steps = past.shape[1], known.shape[1]
-        if steps < 1:
-            raise ValueError(
-                "no step to forecast: give `known` a row for each, of zeros if need be"
-            )
-        inputs = augment(torch.cat([past, known], 1), self.config.known)
-        made, memory = self.advance(inputs[:, : read + 1], marks[:, : read + 1])
-        forecasts = [self._keep_known(made[:, -1:], known[:, :1])]
-        for step in range(1, steps):
-            at = slice(read + step, read + step + 1)
-            latest = self._keep_known(forecasts[-1], inputs[:, at])
-            made, memory = self.advance(latest, marks[:, at], memory)
-            forecasts.append(self._keep_known(made, known[:, step : step + 1]))
-        return torch.cat(forecasts, 1)
+class IteratedForecast(nn.Module):
+    """Forecast P steps one by one, each from the forecasts before it: a forecaster.
+
+    Args:
+        model: what forecasts one step; it reads each step once, by a cache.
+    """
+
+    def __init__(self, model: SeriesTransformer) -> None:
+        super().__init__()
+        self.model = model
 
     def forward(
         self,
@@ -184,22 +186,25 @@ class SeriesTransformer(nn.Module):
         """Return the forecasts of the target, column 0."""
         return self.forecast_all(past, known, marks)[..., 0]
 
-    def _keep_known(
-        self, forecast: Float[Tensor, "B T C"], values: Float[Tensor, "B T C"]
-    ) -> Float[Tensor, "B T C"]:
-        """Put the known columns of `values` in the place of their forecasts."""
-        return torch.where(self.is_known, values, forecast)
-
-
-class OneStep(nn.Module):
-    """Present a `SeriesTransformer` to `fit` as what it is trained for: `one_step`."""
-
-    def __init__(self, model: SeriesTransformer) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(
-        self, values: Float[Tensor, "B T C"], marks: Int[Tensor, "B T 3"]
-    ) -> Float[Tensor, "B T C"]:
-        """Return the forecast of each step from the true values of all earlier ones."""
-        return self.model.one_step(values, marks)
+    def forecast_all(
+        self,
+        past: Float[Tensor, "B L C"],
+        known: Float[Tensor, "B P C"],
+        marks: Int[Tensor, "B L+P 3"],
+    ) -> Float[Tensor, "B P C"]:
+        """Return the forecasts of all columns."""
+        if known.shape[1] < 1:
+            raise ValueError(
+                "no step to forecast: give `known` a row for each, of zeros if need be"
+            )
+        keep_known, read = self.model.keep_known, past.shape[1]
+        inputs = augment(torch.cat([past, known], 1), self.model.config.known)
+        cache = Cache()
+        made = self.model(inputs[:, : read + 1], marks[:, : read + 1], cache=cache)
+        forecasts = [keep_known(made[:, -1:], known[:, :1])]
+        for step in range(1, known.shape[1]):
+            at = slice(read + step, read + step + 1)
+            latest = keep_known(forecasts[-1], inputs[:, at])
+            made = self.model(latest, marks[:, at], cache=cache)
+            forecasts.append(keep_known(made, known[:, step : step + 1]))
+        return torch.cat(forecasts, 1)

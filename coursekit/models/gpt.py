@@ -5,18 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from coursekit.layers.attention import (
-    KeysAndValues,
-    MultiHeadAttention,
-    Rule,
-    attend_past,
-    normalise_heads,
-)
+from coursekit.layers.attention import MultiHeadAttention, Rule, attend_past, normalise_heads
 from coursekit.layers.basic import LayerNorm, RMSNorm
 from coursekit.layers.block import Activation, Block, FeedForward, gelu, relu_squared
+from coursekit.layers.cache import Cache
 from coursekit.layers.position import LearnedPositions, rotary
 
 
@@ -46,14 +41,6 @@ class GPTConfig:
             raise ValueError(f"{self} has a size below 1, or a dropout outside 0 … 1")
 
 
-@dataclass(frozen=True)
-class GPTPast:
-    """What a `GPT` remembers of a text: its tokens, and each block's keys and values."""
-
-    tokens: Tensor
-    blocks: list[KeysAndValues]
-
-
 class GPT(nn.Module):
     """Return logits for the next token, after each token of a sequence.
 
@@ -68,8 +55,9 @@ class GPT(nn.Module):
         activation: of the feed-forward networks.
         bias: whether linear layers add one.
         tied: whether the last layer's weights are the embedding (Press and Wolf 2017).
-        std: of the first weights; `residual_std` of those that write into the stream, by default
-            std / √(number of them), so that the stream's variance does not grow with the depth.
+        std: of the first weights, learned positions included.
+        residual_std: of the weights that write into the stream, by default std / √(number of
+            them), so that the stream's variance does not grow with the depth.
     """
 
     def __init__(
@@ -87,7 +75,9 @@ class GPT(nn.Module):
         residual_std: float | None = None,
     ) -> None:
         super().__init__()
-        self.config, self.context, width = config, config.context, config.d_model
+        self.config = config
+        self.context = config.context
+        width = config.d_model
 
         def block() -> Block:
             attention = MultiHeadAttention(width, config.n_head, rule, bias=bias)
@@ -106,52 +96,64 @@ class GPT(nn.Module):
         n_added = max(2 * config.n_layer, 1)
         self._draw(std, std / n_added**0.5 if residual_std is None else residual_std)
 
-    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-        """Return the logits after each token of sequences from their start."""
-        x, _ = self.read(tokens)
-        return self.head(x)
+    def forward(
+        self,
+        tokens: Int[Tensor, "B T"],
+        allowed: Bool[Tensor, "*#B T S"] | None = None,
+        cache: Cache | None = None,
+    ) -> Float[Tensor, "B T V"]:
+        """Return the logits after each token.
 
-    def read(
-        self, tokens: Int[Tensor, "B T"], start: int = 0, past: list[KeysAndValues] | None = None
-    ) -> tuple[Float[Tensor, "B T C"], list[KeysAndValues]]:
-        """Return the stream before the last layer, and the keys and values of each block."""
-        x, new = self.embedding(tokens), []
-        x = self.drop(self.positions(x, start) if self.positions else x)
-        for block, before in zip(self.blocks, past or [None] * len(self.blocks), strict=True):
-            x, after = block.advance(x, before)
-            new.append(after)
-        return self.norm(x), new
-
-    def advance(
-        self, tokens: Int[Tensor, "B T"], past: GPTPast | None = None
-    ) -> tuple[Float[Tensor, "B T V"], GPTPast]:
-        """Return the logits after each of the tokens that follow `past`, and the new past.
-
-        Beyond the context the first tokens fall out. Then every token has another place, all keys
-        and values change, and the last `context` tokens are read anew.
+        `allowed` hides steps beyond what the rule hides, such as padding: (B, 1, T, S) says which
+        of the S steps each of the T may read. With a `cache` the tokens follow those it was given
+        before. Once there are more than the context holds, the first fall out: every token then
+        has another position, all keys and values change, and the last `context` are read anew.
 
         Raises:
             ValueError: if there are more tokens than the context holds.
         """
-        steps = tokens.shape[1]
-        if steps > self.context:
-            raise ValueError(f"{steps} tokens at once exceed the context of {self.context}")
-        known = tokens if past is None else torch.cat([past.tokens, tokens], -1)
-        if past is None or known.shape[1] > self.context:
-            known = known[:, -self.context :]
-            x, blocks = self.read(known)
-        else:
-            x, blocks = self.read(tokens, past.tokens.shape[1], past.blocks)
-        return self.head(x[:, -steps:]), GPTPast(known, blocks)
+        n_new = tokens.shape[1]
+        start = 0
+        if cache is not None:
+            tokens = self._unread(tokens, cache)
+            start = cache.count(tokens.shape[1])
+            if allowed is not None and tokens.shape[1] > n_new:
+                raise ValueError(f"`allowed` can't follow beyond the context of {self.context}")
+        x = self.embedding(tokens)
+        if self.positions is not None:
+            x = self.positions(x, start)
+        x = self.drop(x)
+        for block in self.blocks:
+            x = block(x, allowed, cache)
+        return self.head(self.norm(x[:, x.shape[1] - n_new :]))
+
+    def _unread(self, tokens: Int[Tensor, "B T"], cache: Cache) -> Int[Tensor, "B N"]:
+        """Return what must be read: these tokens or, beyond the context, the last ones anew."""
+        if tokens.shape[1] > self.context:
+            raise ValueError(
+                f"{tokens.shape[1]} tokens at once exceed the context of {self.context}: "
+                "give the last ones only"
+            )
+        (known,) = cache.extend(self, tokens[..., None])
+        if known.shape[1] <= self.context:
+            return tokens
+        cache.clear()
+        (known,) = cache.extend(self, known[:, -self.context :])
+        return known[..., 0]
 
     @torch.no_grad()
     def _draw(self, std: float, residual_std: float) -> None:
         """Draw the first weights; biases start at 0."""
-        for name, part in self.named_modules():
+        writers = {
+            part for block in self.blocks for part in (block.attention.out, block.feed_forward.out)
+        }
+        for part in self.modules():
             if isinstance(part, nn.Linear | nn.Embedding):
-                part.weight.normal_(std=residual_std if name.endswith(".out") else std)
+                part.weight.normal_(std=residual_std if part in writers else std)
             if isinstance(part, nn.Linear) and part.bias is not None:
                 part.bias.zero_()
+            if isinstance(part, LearnedPositions):
+                part.weight.mul_(std / LearnedPositions.STD)
 
 
 def modern_gpt(config: GPTConfig) -> GPT:

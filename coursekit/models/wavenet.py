@@ -13,6 +13,7 @@ from coursekit.layers.basic import (
     Tanh,
     take_context,
 )
+from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import CausalConv1d, GatedBlock, convolve, receptive_field
 
 
@@ -53,8 +54,10 @@ class PairFusion(nn.Module):
 
     def __init__(self, config: PairFusionConfig) -> None:
         super().__init__()
-        self.config, self.context = config, config.context
-        levels, width = [], config.d_embedding
+        self.config = config
+        self.context = config.context
+        levels = []
+        width = config.d_embedding
         for _ in range(config.n_level):
             mix = Linear(2 * width, config.d_hidden, bias=False, gain=5 / 3)
             width = config.d_hidden
@@ -67,6 +70,29 @@ class PairFusion(nn.Module):
         """Return the logits after the last `context` of the T tokens."""
         vectors = self.embedding(take_context(tokens, self.context))
         return self.output(self.levels(vectors).squeeze(1))
+
+
+class DilatedLevel(nn.Module):
+    """Fuse each step with the one `dilation` earlier, by the weights of a level of `PairFusion`.
+
+    Args:
+        level: flattening, mixture, norm and nonlinearity; all but the first are used, not copied.
+        dilation: how far apart the steps are.
+    """
+
+    def __init__(self, level: nn.Sequential, dilation: int) -> None:
+        super().__init__()
+        _, mix, self.norm, self.squash = level
+        self.weight = mix.weight
+        self.dilation = dilation
+
+    def forward(
+        self, x: Float[Tensor, "B T C"], cache: Cache | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """Return the fused pair that ends at each step."""
+        kernel = self.weight.unflatten(1, (2, -1)).mT  # (out, 2 · C) → (out, C, 2)
+        past = None if cache is None else cache.slide(self, x, self.dilation)
+        return self.squash(self.norm(convolve(x, kernel, self.dilation, past)))
 
 
 class DilatedFusion(nn.Module):
@@ -84,33 +110,21 @@ class DilatedFusion(nn.Module):
 
     def __init__(self, tree: PairFusion) -> None:
         super().__init__()
-        self.tree, self.context = tree, tree.context
-        self.dilations = [2**i for i in range(tree.config.n_level)]
+        self.context = tree.context
+        self.embedding = tree.embedding
+        self.levels = nn.ModuleList(
+            DilatedLevel(level, dilation=2**i) for i, level in enumerate(tree.levels)
+        )
+        self.output = tree.output
 
-    def advance(
-        self, tokens: Int[Tensor, "B T"], past: list[Tensor] | None = None
-    ) -> tuple[Float[Tensor, "B T V"], list[Tensor]]:
-        """Return the logits after each of the tokens that follow `past`, and the new past."""
-        x, past = self.fuse(self.tree.embedding(tokens), past)
-        return self.tree.output(x), past
-
-    def fuse(
-        self, x: Float[Tensor, "B T C"], past: list[Tensor] | None = None
-    ) -> tuple[Float[Tensor, "B T D"], list[Tensor]]:
-        """Run the levels over vectors."""
-        past = past or [None] * len(self.dilations)
-        new = []
-        for level, dilation, before in zip(self.tree.levels, self.dilations, past, strict=True):
-            _, mix, norm, squash = level
-            kernel = mix.weight.unflatten(1, (2, -1)).mT  # (out, 2 · C) → (out, C, 2)
-            x, after = convolve(x, kernel, dilation, before)
-            x = squash(norm(x))
-            new.append(after)
-        return x, new
-
-    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-        """Return the logits after each token of sequences from their start."""
-        return self.advance(tokens)[0]
+    def forward(
+        self, tokens: Int[Tensor, "B T"], cache: Cache | None = None
+    ) -> Float[Tensor, "B T V"]:
+        """Return the logits after each token, which follow those in the `cache`, if any."""
+        x = self.embedding(tokens)
+        for level in self.levels:
+            x = level(x, cache)
+        return self.output(x)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,28 +167,23 @@ class WaveNet(nn.Module):
 
     def __init__(self, config: WaveNetConfig) -> None:
         super().__init__()
-        self.config, self.context = config, config.context
-        c = config
-        self.input = CausalConv1d(c.d_in, c.d_model, c.kernel)
+        self.config = config
+        self.context = config.context
+        self.input = CausalConv1d(config.d_in, config.d_model, config.kernel)
         self.blocks = nn.ModuleList(
-            GatedBlock(c.d_model, c.d_skip, c.kernel, dilation) for dilation in c.dilations
+            GatedBlock(config.d_model, config.d_skip, config.kernel, dilation)
+            for dilation in config.dilations
         )
-        self.mix = Linear(c.d_skip, c.d_skip, gain=2**0.5)
-        self.output = Linear(c.d_skip, c.d_out, gain=0.0)
+        self.mix = Linear(config.d_skip, config.d_skip, gain=2**0.5)
+        self.output = Linear(config.d_skip, config.d_out, gain=0.0)
 
-    def advance(
-        self, x: Float[Tensor, "B T C"], past: list[Tensor] | None = None
-    ) -> tuple[Float[Tensor, "B T D"], list[Tensor]]:
-        """Return the outputs for the steps `x` that follow `past`, and the new past."""
-        first, *others = past or [None] * (len(self.blocks) + 1)
-        x, first = self.input.advance(x, first)
-        total, new = 0, [first]
-        for block, before in zip(self.blocks, others, strict=True):
-            x, skip, after = block.advance(x, before)
+    def forward(
+        self, x: Float[Tensor, "B T C"], cache: Cache | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """Return the outputs for steps that follow those in the `cache`, or zeros without one."""
+        x = self.input(x, cache)
+        total = 0
+        for block in self.blocks:
+            x, skip = block(x, cache)
             total = total + skip
-            new.append(after)
-        return self.output(self.mix(total.relu()).relu()), new
-
-    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T D"]:
-        """Return the outputs for sequences from their start."""
-        return self.advance(x)[0]
+        return self.output(self.mix(total.relu()).relu())

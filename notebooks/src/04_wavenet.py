@@ -387,7 +387,7 @@ show(convolve)
 # `past` is for later: it lets a sequence be read in pieces. Agree with our two lines, and with PyTorch's convolution, which wants channels in the middle and the padding done by hand:
 
 # %%
-assert_close(convolve(x, W, dilation=d)[0], y, rtol=1e-5, atol=1e-5)
+assert_close(convolve(x, W, dilation=d), y, rtol=1e-5, atol=1e-5)
 padded = F.pad(x.mT, (d, 0))
 assert_close(F.conv1d(padded, W, dilation=d).mT, y, rtol=1e-5, atol=1e-5)
 
@@ -537,7 +537,7 @@ block, x = GatedBlock(d_model=3, d_skip=4, kernel=2, dilation=2), torch.randn(1,
 w, b = block.filter_and_gate.weight, block.filter_and_gate.bias
 mixed = w[..., 0] @ x[0, 2] + w[..., 1] @ x[0, 4] + b  # step 4 and the one two before it
 z = mixed[:3].tanh() * mixed[3:].sigmoid()
-after, skip, _ = block.advance(x)
+after, skip = block(x)
 assert_close(after[0, 4], x[0, 4] + block.residual(z), rtol=1e-5, atol=1e-6)
 assert_close(skip[0, 4], block.skip(z), rtol=1e-5, atol=1e-6)
 
@@ -669,7 +669,7 @@ claim("calls-to-score", calls, 1, 1, why="the whole name in one call")
 print(f"NLL of alexandra: {at_once:.4f} nats a letter, in {calls} call")
 
 # %% [markdown]
-# Now sampling. One can run the tree for each letter; run the whole stack on all letters so far; or keep what each level has read, the **cache**, and compute only the new step. That is what `past` is for: level i must remember the last $2^i$ inputs, no more. We count the first and the last.
+# Now sampling. One can run the tree for each letter; run the whole stack on all letters so far; or keep what each level has read, the **cache**, and compute only the new step. That is what `past` and `cache` are for: level i must remember the last $2^i$ inputs, no more. We count the first and the last.
 
 # %% tags=["shown"]
 from coursekit.sample import generate

@@ -743,10 +743,10 @@ claim("heads-as-a-sum", (out - as_sum).abs().max(), high=1e-5, why="rounding onl
 # %% tags=["shown"]
 from coursekit.layers.attention import MultiHeadAttention, attend_past
 
-show(MultiHeadAttention.forward, MultiHeadAttention._split, MultiHeadAttention._blend)
+show(MultiHeadAttention.forward, MultiHeadAttention._mix, MultiHeadAttention._split)
 
 # %% [markdown]
-# (`rule` is how a head mixes: `attend`, `attend_past`, and more in later notebooks. `attend_past` calls PyTorch's fused kernel, which never stores the shares. `advance` is for sampling with a cache, as in 4.9.) Agree with our lines, and with PyTorch's own module, whose three matrices are stacked into one:
+# (`rule` is how a head mixes: `attend`, `attend_past`, and more in later notebooks. `attend_past` calls PyTorch's fused kernel, which never stores the shares. `cache` is for sampling, as in 4.9.) Agree with our lines, and with PyTorch's own module, whose three matrices are stacked into one:
 
 # %% tags=["nbval-ignore-output"]
 mixer = MultiHeadAttention(C, H, attend_past)
@@ -1086,7 +1086,7 @@ claim("gpt-by-hand", (gpt(inputs) - logits).abs().max(), high=1e-5, why="roundin
 # %% tags=["shown"]
 from coursekit.models.gpt import GPT, GPTConfig
 
-show(GPTConfig, GPT.forward, GPT.read)
+show(GPTConfig, GPT.forward)
 
 # %% [markdown]
 # **Count** its parameters. Attention has four matrices, $4C^2 + 4C$ with biases; feed-forward $8C^2 + 5C$; two norms $4C$: a block has $12C^2 + 13C$. To that come two tables and the last norm: $VC + TC + 2C$.

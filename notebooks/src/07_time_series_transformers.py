@@ -180,12 +180,12 @@ claim("projected-channels", joined.shape[-1], 8, 8, why="the width of the model,
 # %% [markdown]
 # ## 7.2 What prevents look-ahead
 #
-# Now the whole forecaster: linear map, calendar, places, blocks, linear map. It is notebook 6's GPT with other ends, and `advance` reads further steps from a cache as there.
+# Now the whole forecaster: linear map, calendar, places, blocks, linear map. It is notebook 6's GPT with other ends, and a `cache` lets it read further steps as there.
 
 # %% tags=["shown"]
 from coursekit.models.forecaster import OneStep, SeriesTransformer, SeriesTransformerConfig
 
-show(SeriesTransformer.advance, SeriesTransformer.one_step)
+show(SeriesTransformer.forward, OneStep)
 
 # %% [markdown]
 # The attention is causal: `attend_past` lets step t read itself and earlier steps. Is that what keeps the future out? Often one reads that "the mask ensures that a forecast uses past values only". Put it to a test on a series that nobody can forecast, **white noise**: independent standard normal numbers. The best forecast is 0, and its mean squared error is 1.
@@ -198,7 +198,7 @@ show(SeriesTransformer.advance, SeriesTransformer.one_step)
 # %%
 class Unshifted(OneStep):
     def forward(self, values, marks):
-        return self.model.advance(values, marks)[0]  # no augment
+        return self.model(values, marks)  # no augment
 
 
 # %%
@@ -466,7 +466,7 @@ unseen = {}
 for kind, options in kinds.items():
     model = train_waves(**options)
     with torch.no_grad():
-        each = (model.one_step(values, blank) - values).square().mean((0, 2))
+        each = (OneStep(model)(values, blank) - values).square().mean((0, 2))
     unseen[kind] = each[12:36].mean().item(), each[36:].mean().item()
     own = sum(p.numel() for p in model.positions.parameters()) if model.positions else 0
     print(f"{kind:14} {own:10,} {unseen[kind][0]:21.3f} {unseen[kind][1]:16.3f}")
@@ -621,7 +621,7 @@ def train_hours(seed, steps=150, **options):
         OneStep(model), adamw(model, 0.01), draw_hours(seed), steps=steps, loss=F.mse_loss, **smooth
     )
     with torch.no_grad():
-        return model, (model.one_step(*judged) - judged[0])[:, 24:].square().mean().item()
+        return model, (OneStep(model)(*judged) - judged[0])[:, 24:].square().mean().item()
 
 
 # %% tags=["data", "nbval-ignore-output"]
@@ -655,7 +655,7 @@ def share_near_zero(net):
     widen, bend = net.blocks[0].feed_forward.widen, net.blocks[0].feed_forward.activation
     hook = widen.register_forward_hook(lambda layer, x, out: given.append(bend(out)))
     with torch.no_grad():
-        net.one_step(*judged)
+        OneStep(net)(*judged)
     hook.remove()
     return (given[0].abs() < 1e-3).float().mean((0, 1)).sort().values.cpu()
 
@@ -1430,9 +1430,9 @@ figure("which-is-faster", alt="Time against length: full and fused grow steeper 
 # %% tags=["shown"]
 from coursekit.backtest import score_forecasts
 from coursekit.card import HonestyCard
-from coursekit.models.forecaster import SeriesTransformer
+from coursekit.models.forecaster import IteratedForecast, SeriesTransformer
 
-show(SeriesTransformer.forecast_all)
+show(IteratedForecast.forecast_all)
 
 # %% [markdown]
 # A forecast is worth what it adds to forecasts that cost nothing. So the **baselines** come first, on the same windows:
@@ -1510,7 +1510,7 @@ def train_day(seed, kernel, steps=250):
     smooth = {"schedule": warm_up_cosine(steps), "clip": 1.0}
     optimiser = adamw(net, 0.003, weight_decay=0.1)
     fit(OneStep(net), optimiser, draw_days(seed), steps=steps, loss=F.mse_loss, **smooth)
-    return FromFirst(net)
+    return FromFirst(IteratedForecast(net))
 
 
 # %% [markdown]
@@ -1678,11 +1678,11 @@ def walk_net(a, b, seed, steps=100):
     windows = rows.unfold(0, 64, 1)[a - 63 : b - 63].mT  # the last row is the day to forecast
     with torch.no_grad():
         blank = torch.zeros(*windows.shape[:2], 3, dtype=torch.long, device=device)
-        return net.eval().one_step(windows.to(device), blank)[:, -1].cpu().double() * scale
+        return OneStep(net.eval())(windows.to(device), blank)[:, -1].cpu().double() * scale
 
 
 # %% [markdown]
-# (One call forecasts a day from the 63 before it: `one_step` never reads the day itself. A check follows.) The linear rules: for each currency two lags of its own, **AR(2)**; and for each all currencies' last two days, 16 numbers, with a penalty on large weights.
+# (One call forecasts a day from the 63 before it: `OneStep` never reads the day itself. A check follows.) The linear rules: for each currency two lags of its own, **AR(2)**; and for each all currencies' last two days, 16 numbers, with a penalty on large weights.
 
 
 # %%

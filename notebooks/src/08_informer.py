@@ -497,7 +497,7 @@ bent = F.gelu(
 out = middle + bent @ layer.feed_forward.out.weight.T + layer.feed_forward.out.bias
 
 # %% tags=["shown"]
-show(Block.advance)
+show(Block.forward)
 
 # %% tags=["nbval-ignore-output"]
 claim("layer-by-hand", (layer(x) - out).abs().max(), high=1e-5, why="rounding only")
