@@ -78,6 +78,13 @@ def next_token_loss(
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NO_TARGET)
 
 
+def count_targets(targets: Tensor) -> int:
+    """Return over how many targets a loss takes its mean: all but the ids that are `NO_TARGET`."""
+    if targets.is_floating_point():
+        return targets.numel()
+    return int((targets != NO_TARGET).sum())
+
+
 def text_nll(
     model: nn.Module,
     tokens: Int[Tensor, "T"],
@@ -107,8 +114,10 @@ def text_nll(
             f"1 ≤ stride ≤ context ≤ {model.context}, the model's"
         )
     device = device_of(model)
-    inputs, targets = tokens[:-1].to(device), tokens[1:].to(device)
-    total, scored = 0.0, 0
+    inputs = tokens[:-1].to(device)
+    targets = tokens[1:].to(device)
+    total = 0.0
+    scored = 0
     with evaluating(model):
         if len(inputs) >= context:
             at_once = max(AT_ONCE // context, 1)
@@ -177,13 +186,20 @@ def compare_losses(
     before (weights of Newey and West 1987); 0 treats days as unrelated.
 
     Raises:
-        ValueError: if the numbers of losses differ, are below two, or not above `lags`.
+        ValueError: if the numbers of losses differ, are below two, or not above `lags`, or if the
+            difference is the same on all days: its standard error is 0 then.
     """
     refuse_unequal(first, second)
     if len(first) < 2 or not 0 <= lags < len(first):
         raise ValueError(f"{lags=} must be between 0 and the {len(first)} losses, of two or more")
     difference = (first - second).double()
-    centred, n = difference - difference.mean(), len(difference)
+    if (difference == difference[0]).all():
+        raise ValueError(
+            f"`first` loses {difference[0].item():g} more than `second` on each of the "
+            f"{len(first)} days, so the standard error is 0: compare two different forecasts"
+        )
+    n = len(difference)
+    centred = difference - difference.mean()
     variance = centred.square().sum()
     for lag in range(1, lags + 1):
         variance += 2 * (1 - lag / (lags + 1)) * (centred[lag:] * centred[:-lag]).sum()

@@ -16,6 +16,7 @@ from coursekit.models.ngram import Bigram, NGram, count_ngrams, smooth
 from coursekit.score import (
     NO_TARGET,
     compare_losses,
+    count_targets,
     evaluating,
     mean_nll,
     next_token_loss,
@@ -120,6 +121,14 @@ def test_scoring_leaves_the_model_as_it_was():
     assert not model.hidden[1].running_mean.any()
 
 
+def test_a_part_in_training_mode_inside_a_model_in_evaluation_mode_is_held_too():
+    model = normed().eval()
+    model.hidden[1].train()
+    with evaluating(model):
+        assert not any(part.training for part in model.modules())
+    assert [part for part in model.modules() if part.training] == [model.hidden[1]]
+
+
 def test_a_model_that_fails_gets_its_modes_back():
     model = normed()
     with pytest.raises(RuntimeError, match="stopped"), evaluating(model):
@@ -152,6 +161,11 @@ def test_where_there_is_no_target_nothing_counts():
     kept = torch.cat([logits[0, :1], logits[1]])
     expected = F.cross_entropy(kept, torch.cat([targets[0, :1], targets[1]]))
     assert next_token_loss(logits, targets).item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_targets_are_counted_but_where_there_is_none():
+    assert count_targets(torch.tensor([[4, 0, NO_TARGET], [NO_TARGET] * 3])) == 2
+    assert count_targets(torch.tensor([[-100.0, 0.5], [1.0, 2.0], [-1.0, -2.0]])) == 6  # °C
 
 
 def reader(context=8, build=GPT):
@@ -284,6 +298,17 @@ def test_a_model_without_parameters_is_scored_where_the_text_is_read():
 def test_a_text_or_sizes_that_do_not_fit_are_refused(n, options, message):
     with pytest.raises(ValueError, match=message):
         text_nll(reader(), torch.zeros(n, dtype=torch.long), **options)
+
+
+@pytest.mark.parametrize("lags", [0, 2])
+@pytest.mark.parametrize("more", [0.0, 0.5])
+def test_losses_that_differ_by_the_same_amount_everywhere_are_refused(lags, more):
+    losses = torch.tensor([1.0, 2.5, 0.25, 4.0])
+    message = rf"loses {more:g} more than `second` on each of the 4 days, .*: compare two different"
+    with pytest.raises(ValueError, match=message):
+        compare_losses(losses + more, losses, lags)
+    losses_2 = losses.flip(0)
+    assert math.isfinite(compare_losses(losses, losses_2, lags)[1])
 
 
 def test_losses_that_pytorch_would_pair_each_with_each_are_refused():
