@@ -2,11 +2,12 @@
 
 import math
 import pickle
+import zipfile
 from itertools import repeat
 
+import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional as F
 
@@ -23,6 +24,8 @@ from coursekit.training.engine import Engine
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
 
+EMPTY = {"engine": {}, "history": {}, "batch": []}
+"""What a run adds to its config, of a run that has not begun."""
 WINDOWS = torch.randint(11, (37, 4), generator=torch.Generator().manual_seed(7))
 
 
@@ -120,7 +123,7 @@ def test_the_scale_of_float16_goes_on_too(tmp_path):
 def test_time_is_added_up_over_the_stop(tmp_path):
     with pytest.raises(StoppedError):
         train(tmp_path / "run", stop=5)
-    before = load_checkpoint(tmp_path / "run")["history"]["seconds"].tolist()
+    before = load_checkpoint(tmp_path / "run")["history"]["seconds"]
     _, history = train(tmp_path / "run", resume=True)
     assert history.seconds[:4] == before
     assert len(history.seconds) == 11
@@ -181,17 +184,83 @@ def test_a_run_is_not_overwritten_unasked(tmp_path):
 def test_a_run_with_another_config_is_refused_by_name(tmp_path):
     train(tmp_path / "run")
     other = Checkpoint(path=tmp_path / "run", every=1, config={"sizes": (11, 6)}, resume=True)
-    with pytest.raises(ValueError, match=r"sizes=\[11, 5\], not \[11, 6\]: resume it as it was"):
+    with pytest.raises(ValueError, match=r"sizes=\(11, 5\), not \(11, 6\): resume it as it was"):
         other.read()
+
+
+@pytest.mark.parametrize(
+    ("began", "goes_on", "message"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}, "holds a run with b=None, not 2: resume it as"),
+        ({"a": 1, "b": 2}, {"a": 1}, "holds a run with b=2, not None: resume it as"),
+    ],
+)
+def test_a_setting_that_only_one_of_two_runs_has_is_refused(tmp_path, began, goes_on, message):
+    Checkpoint(path=tmp_path / "run", every=1, config=began).write(EMPTY)
+    with pytest.raises(ValueError, match=message):
+        Checkpoint(path=tmp_path / "run", every=1, config=goes_on, resume=True).read()
+    same = Checkpoint(path=tmp_path / "run", every=1, config=dict(began), resume=True)
+    assert same.read()["config"] == began
+
+
+class Size(int):
+    """A number of a class of our own."""
+
+
+@pytest.mark.parametrize(
+    "value", [print, torch.float16, Size(3), np.float64(0.1), (1, {"a": [Size(3)]}), {Size(3): 1}]
+)
+def test_a_config_that_could_not_be_read_again_is_refused_at_once(tmp_path, value):
+    with pytest.raises(ValueError, match=r"config has odd=.* could not be read again: use plain"):
+        Checkpoint(path=tmp_path / "run", every=1, config={"fine": 1, "odd": value})
+
+
+def test_a_config_comes_back_as_it_was(tmp_path):
+    config = {"sizes": (11, [5, None]), "by_layer": {0: 0.5, 1: True}, "text": "ä"}
+    Checkpoint(path=tmp_path / "run", every=1, config=config).write(EMPTY)
+    again = Checkpoint(path=tmp_path / "run", every=1, config=config, resume=True).read()
+    assert again["config"] == config
+    assert type(again["config"]["sizes"]) is tuple
+
+
+def test_numbers_of_numpy_are_kept_as_plain_ones(tmp_path):
+    x, y = torch.ones(4, 3), torch.ones(4, 2)
+
+    def run(steps):
+        torch.manual_seed(0)
+        model, keep = nn.Linear(3, 2), Checkpoint(path=tmp_path / "run", every=1, resume=True)
+        return fit(
+            model,
+            make_sgd(model),
+            repeat((x, y)),
+            steps=steps,
+            measure=lambda: np.float64(1.5),
+            schedule=lambda step: np.float64(1 / (step + 1)),
+            checkpoint=keep,
+        )
+
+    run(1)
+    assert run(2).measured == [(1, 1.5), (2, 1.5)]
+    assert run(2).rates == [0.1, 0.05]
+
+
+def test_a_batch_of_a_few_rows_does_not_bring_its_whole_table_into_the_file(tmp_path):
+    table, model = torch.randn(50_000, 3), nn.Linear(3, 3)
+    keep = Checkpoint(path=tmp_path / "run", every=1)
+    fit(model, make_sgd(model), [(table[:4], table[4:8])], steps=1, checkpoint=keep)
+    assert (tmp_path / "run").stat().st_size < 50_000
 
 
 def test_the_weights_in_the_file_are_the_models(tmp_path):
     model, _ = train(tmp_path / "run")
     named = unique_weights(model)
     assert "5.weight" not in named  # tied: it is 0.weight
-    stored = load_file(tmp_path / "run")  # as any reader of the format sees it
+    stored = torch.load(tmp_path / "run", weights_only=True)["engine"][
+        "weights"
+    ]  # as PyTorch reads
+    assert stored.keys() == named.keys()
     for name, weight in named.items():
-        assert torch.equal(stored[f"engine.weights.{name}"], weight)
+        assert torch.equal(stored[name], weight)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.7, 0.999])
@@ -200,17 +269,43 @@ def test_a_file_cut_short_is_refused(tmp_path, share):
     whole = (tmp_path / "run").read_bytes()
     (tmp_path / "run").write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(
-        ValueError, match=r"is no whole checkpoint .*cut short or is something else"
+        ValueError, match=r"is no whole checkpoint: it was cut short or is something else; remove"
     ):
         load_checkpoint(tmp_path / "run")
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    from safetensors.torch import save_file
+def zip_of_text(path):
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("note.txt", "a zip of another kind")
 
-    save_file({"a": torch.ones(2)}, tmp_path / "weights")
-    with pytest.raises(ValueError, match="is no whole checkpoint"):
-        load_checkpoint(tmp_path / "weights")
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        zip_of_text,
+        lambda path: path.write_text("not binary at all", "utf-8"),
+        lambda path: path.write_bytes(bytes(range(256)) * 9),
+        lambda path: path.write_bytes(pickle.dumps({"config": 1})),
+        lambda path: torch.save(nn.Linear(3, 2).state_dict(), path),
+        lambda path: torch.save(torch.ones(2), path),
+        lambda path: torch.save(dict.fromkeys(EMPTY), path),  # without a config
+    ],
+)
+def test_a_file_of_another_kind_is_refused(tmp_path, write):
+    write(tmp_path / "file")
+    with pytest.raises(ValueError, match=r"is no whole checkpoint: .* take a copy$"):
+        load_checkpoint(tmp_path / "file")
+
+
+def test_a_file_that_may_not_be_read_is_not_called_broken(tmp_path, monkeypatch):
+    save_checkpoint(tmp_path / "run", EMPTY | {"config": {}})
+
+    def refuse(*_, **__):
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(module.Path, "open", refuse)
+    with pytest.raises(PermissionError, match="not yours"):
+        load_checkpoint(tmp_path / "run")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
@@ -219,18 +314,24 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 
 class Bomb:
-    """Runs a line of Python when it is unpickled."""
+    """Leaves a file where it is unpickled."""
 
     def __reduce__(self):
-        return exec, ("raise SystemExit('the file was run')",)
+        return open, ("was-run", "w")
 
 
-def test_reading_runs_nothing_that_the_file_holds(tmp_path):
-    (tmp_path / "pickled").write_bytes(pickle.dumps({"tree": Bomb()}))
-    torch.save({"tree": Bomb()}, tmp_path / "zipped")
-    for name in ("pickled", "zipped"):
+def test_reading_runs_nothing_that_the_file_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    state = EMPTY | {"config": Bomb()}
+    (tmp_path / "pickled").write_bytes(pickle.dumps(state))
+    torch.save(state, tmp_path / "zipped")
+    torch.save(state, tmp_path / "older", _use_new_zipfile_serialization=False)
+    for name in ("pickled", "zipped", "older"):
         with pytest.raises(ValueError, match="is no whole checkpoint"):
             load_checkpoint(tmp_path / name)
+    assert not (tmp_path / "was-run").exists()
+    torch.load(tmp_path / "zipped", weights_only=False)["config"].close()
+    assert (tmp_path / "was-run").exists()  # it would have been run by a careless reader
 
 
 def test_what_is_saved_comes_back_bit_for_bit(tmp_path):
@@ -239,10 +340,14 @@ def test_what_is_saved_comes_back_bit_for_bit(tmp_path):
         "deep": {"a": [torch.tensor(3), {"b": torch.randn(2, 0)}], "empty": {}, "list": []},
         "types": [torch.ones(2, dtype=d) for d in (torch.bfloat16, torch.float64, torch.uint8)],
         "turned": torch.randn(3, 2).T,
+        "pairs": [(3, 1.5), (6, -0.25)],
+        "by_number": {0: "a", 7: torch.arange(2)},
     }
-    save_checkpoint(tmp_path / "new" / "state", state)
+    save_checkpoint(tmp_path / "new" / "state", EMPTY | {"config": {}} | state)
     back = load_checkpoint(tmp_path / "new" / "state")
     assert back["numbers"] == state["numbers"]
+    assert back["pairs"] == state["pairs"]
+    assert list(back["by_number"]) == [0, 7]
     assert back["deep"]["empty"] == {}
     assert back["deep"]["list"] == []
     assert back["deep"]["a"][0].item() == 3
@@ -257,23 +362,25 @@ def test_what_is_saved_comes_back_bit_for_bit(tmp_path):
 def test_a_parameter_may_have_any_name(tmp_path):
     module = nn.Module()
     module.register_parameter("tensor", nn.Parameter(torch.ones(2)))
-    save_checkpoint(tmp_path / "state", {"model": module.state_dict(), "tensor": 1})
+    state = {"config": {}, "model": module.state_dict(), "tensor": 1}
+    save_checkpoint(tmp_path / "state", EMPTY | state)
     back = load_checkpoint(tmp_path / "state")
     assert back["tensor"] == 1
     assert torch.equal(back["model"]["tensor"], torch.ones(2))
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
-    save_checkpoint(tmp_path / "run", {"step": 1})
+    old = EMPTY | {"config": {"step": 1}}
+    save_checkpoint(tmp_path / "run", old)
 
-    def cut(tensors, path, metadata):
+    def cut(state, path):
         path.write_bytes(b"half")
         raise StoppedError
 
-    monkeypatch.setattr(module, "save_file", cut)
+    monkeypatch.setattr(module.torch, "save", cut)
     with pytest.raises(StoppedError):
-        save_checkpoint(tmp_path / "run", {"step": 2})
-    assert load_checkpoint(tmp_path / "run") == {"step": 1}
+        save_checkpoint(tmp_path / "run", EMPTY | {"config": {"step": 2}})
+    assert load_checkpoint(tmp_path / "run") == old
 
 
 def test_weights_of_other_shapes_are_refused_and_nothing_is_copied():

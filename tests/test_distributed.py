@@ -15,8 +15,10 @@ import psutil
 import pytest
 import torch
 from torch import distributed, nn
+from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
+from coursekit.score import NO_TARGET
 from coursekit.training import distributed as module
 from coursekit.training import engine as compute
 from coursekit.training import fit as loop
@@ -92,7 +94,7 @@ def run_pair(words):
 
 
 def losses(out):
-    return load_checkpoint(out / "checkpoint.safetensors")["history"]["losses"]
+    return load_checkpoint(out / "checkpoint.pt")["history"]["losses"]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,28 @@ def test_two_processes_give_the_losses_of_one(whole, tmp_path, monkeypatch):
 def test_only_the_first_of_two_processes_speaks(whole):
     assert whole.printed.count("2 process(es) on cpu") == 1
     assert whole.printed.count("validation loss") == 5
-    assert [path.name for path in whole.out.iterdir()] == ["checkpoint.safetensors"]
+    assert [path.name for path in whole.out.iterdir()] == ["checkpoint.pt"]
+
+
+def add_gradients(file, parts):
+    """Compute loss and gradients of a batch with very uneven targets; the first process saves."""
+    with joined(torch.device("cpu")):
+        torch.manual_seed(3)
+        model, x, y = nn.Linear(3, 5).double(), torch.randn(8, 3).double(), torch.arange(8) % 5
+        y[1:5] = y[6] = NO_TARGET  # in halves 1 and 2 are left, in quarters 1, 0, 1 and 1
+        engine = Engine(parts=parts).start(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        found = engine.backward(F.cross_entropy, x, y)
+        if rank() == 0:
+            torch.save([found, *(p.grad for p in model.parameters())], file)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_each_target_weighs_the_same_in_whichever_process_it_is(tmp_path, parts):
+    code = "from tests.test_distributed import add_gradients as add; add({!r}, {})"
+    run_pair(["-c", code.format(str(tmp_path / "two"), parts)])
+    add_gradients(tmp_path / "one", 1)
+    two, one = torch.load(tmp_path / "two"), torch.load(tmp_path / "one")
+    torch.testing.assert_close(two, one, rtol=0, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +148,7 @@ def killed(tmp_path_factory):
     """A job of two processes, one of which was killed after the first checkpoint."""
     out = tmp_path_factory.mktemp("killed")
     job = begin([*TORCHRUN, *command(out, **SETTINGS)])
-    while not (out / "checkpoint.safetensors").exists():
+    while not (out / "checkpoint.pt").exists():
         assert job.poll() is None, job.communicate()
         time.sleep(0.02)
     workers = psutil.Process(job.pid).children()
@@ -158,7 +181,7 @@ def test_after_a_death_the_run_ends_as_one_that_was_never_stopped(killed, whole)
     assert 20 <= done < 100
     run_pair(command(killed.out, **SETTINGS, resume=True))
     assert len(losses(whole.out)) == 100
-    assert torch.equal(losses(killed.out), losses(whole.out))
+    assert losses(killed.out) == losses(whole.out)
 
 
 class Pair:

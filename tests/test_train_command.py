@@ -6,13 +6,15 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from coursekit.__main__ import main
 from coursekit.data import NEWS
-from coursekit.score import text_nll
+from coursekit.models.gpt import GPTConfig
+from coursekit.score import next_token_loss, text_nll
 from coursekit.training import distributed, job
 from coursekit.training.checkpoint import load_checkpoint
 from coursekit.training.job import load_gpt, train_gpt
@@ -34,7 +36,7 @@ def train(out, *words):
 
 
 def history(out):
-    return load_checkpoint(out / "checkpoint.safetensors")["history"]
+    return load_checkpoint(out / "checkpoint.pt")["history"]
 
 
 def test_it_prints_losses_and_a_sample_and_keeps_the_model(tmp_path, capsys):
@@ -54,9 +56,9 @@ def test_the_same_command_gives_the_same_run(tmp_path):
     for name in "ab":
         torch.manual_seed(ord(name))
         train(tmp_path / name, "--dropout", "0.2")
-    assert torch.equal(history(tmp_path / "a")["losses"], history(tmp_path / "b")["losses"])
+    assert history(tmp_path / "a")["losses"] == history(tmp_path / "b")["losses"]
     train(tmp_path / "c", "--dropout", "0.2", "--seed", "1")
-    assert not torch.equal(history(tmp_path / "a")["losses"], history(tmp_path / "c")["losses"])
+    assert history(tmp_path / "a")["losses"] != history(tmp_path / "c")["losses"]
 
 
 def test_it_resumes_and_begins_where_there_is_nothing_to_resume(tmp_path, capsys, monkeypatch):
@@ -76,7 +78,7 @@ def test_it_resumes_and_begins_where_there_is_nothing_to_resume(tmp_path, capsys
     capsys.readouterr()
     assert train(tmp_path / "run", "--resume") == 0
     assert re.findall(r"step +(\d+):", capsys.readouterr().out) == ["6"]
-    assert torch.equal(history(tmp_path / "run")["losses"], history(tmp_path / "whole")["losses"])
+    assert history(tmp_path / "run")["losses"] == history(tmp_path / "whole")["losses"]
 
 
 @pytest.mark.parametrize("words", ["--precision bfloat16", "--precision float16", "--parts 2"])
@@ -87,7 +89,7 @@ def test_other_ways_to_compute_a_step_learn_the_same(tmp_path, words):
     # bfloat16 keeps 8 bits of each factor; 2⁻⁸ of a loss near 3 is 0.01.
     torch.testing.assert_close(other, plain, atol=0.02 if "precision" in words else 1e-5, rtol=0)
     if "precision" in words:
-        assert not torch.equal(other, plain)
+        assert other != plain
 
 
 @pytest.mark.parametrize(
@@ -140,10 +142,55 @@ def test_a_run_in_the_way_and_another_recipe_are_refused(tmp_path, capsys):
 
 def test_a_broken_checkpoint_is_refused(tmp_path, capsys):
     train(tmp_path)
-    file = tmp_path / "checkpoint.safetensors"
+    file = tmp_path / "checkpoint.pt"
     file.write_bytes(file.read_bytes()[:-100])
     assert train(tmp_path, "--resume") == 2
     assert "is no whole checkpoint" in capsys.readouterr().err
+
+
+def test_every_setting_reaches_the_training(tmp_path, monkeypatch):
+    """Each one is given another value than its default; what is not a setting is as documented."""
+    given = {}
+
+    def record(name):
+        def stand_in(*inputs, **options):
+            given[name] = (inputs, options)
+            return getattr(real, name)(*inputs, **options)
+
+        return stand_in
+
+    real = SimpleNamespace(
+        **{name: getattr(job, name) for name in ("adamw", "draw_spans", "warm_up_cosine")},
+        **{name: getattr(job, name) for name in ("fit", "Engine", "sample_text")},
+    )
+    for name in vars(real):
+        monkeypatch.setattr(job, name, record(name))
+    recipe = {"batch_size": 6, "context": 8, "layers": 1, "heads": 2, "width": 16, "steps": 5}
+    recipe |= {"dropout": 0.25, "rate": 0.02, "precision": "bfloat16", "parts": 3, "seed": 7}
+    train_gpt(Recipe(**recipe), tmp_path, every=2, resume=True)
+    (model, _, _), options = given["fit"]
+    sizes = {"vocab_size": model.config.vocab_size, "context": 8, "n_layer": 1, "n_head": 2}
+    assert model.config == GPTConfig(**sizes, d_model=16, dropout=0.25)
+    assert (options["steps"], options["clip"], options["every"]) == (5, 1.0, 2)
+    assert options["loss"] is next_token_loss
+    assert given["adamw"] == ((model, 0.02), {"weight_decay": 0.1})
+    assert given["warm_up_cosine"] == ((5,), {"warm": 0.05, "floor": 0.1})
+    assert given["Engine"] == ((torch.bfloat16, 3), {})
+    text, *spans = given["draw_spans"][0]
+    assert len(text) == int(0.9 * len(NEWS))
+    assert [*spans[:2], spans[2].initial_seed()] == [8, 6, 7]
+    kept = options["checkpoint"]
+    assert (kept.path, kept.every, kept.resume) == (tmp_path / "checkpoint.pt", 2, True)
+    assert kept.config == recipe | {"characters": "".join(sorted(set(NEWS)))}
+    assert given["sample_text"][0][2:4] == ("\n", 300)
+
+
+def test_a_loaded_model_is_ready_to_be_used(tmp_path):
+    train(tmp_path, "--dropout", "0.5")
+    model, vocabulary = load_gpt(tmp_path)
+    tokens = torch.tensor([vocabulary.encode(NEWS[:8])])
+    assert not any(part.training for part in model.modules())
+    assert torch.equal(model(tokens), model(tokens))
 
 
 def test_each_process_drops_other_numbers_out(monkeypatch, tmp_path):

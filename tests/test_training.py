@@ -1,5 +1,6 @@
 """The training loop, how a step is computed, the groups that decay, the schedule."""
 
+import math
 from copy import deepcopy
 from itertools import repeat
 
@@ -9,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit.score import NO_TARGET, next_token_loss
 from coursekit.training.engine import Engine
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, decay_groups, warm_up_cosine
@@ -117,6 +119,40 @@ def test_a_loss_that_is_not_finite_stops_the_training(problem):
     model, x, y = problem
     with pytest.raises(FloatingPointError, match=r"the loss is inf at step \d+: lower the"):
         fit(model, sgd(model, 1e6), repeat((x, y)), steps=100, loss=F.mse_loss)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("precision", [None, torch.float16])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, 1e6])
+def test_a_loss_that_is_not_finite_leaves_weights_and_optimiser_as_they_were(
+    problem, precision, bad, parts
+):
+    model, x, y = problem
+    if bad == 1e6 and precision is None:
+        bad = 1e30  # beyond what the type holds, once it is multiplied or squared
+    optimiser = adamw(model, 0.1, weight_decay=0.1)
+    good, spoilt = (x[:12], y[:12]), (x[:12].clone(), y[:12])
+    spoilt[0][-1] = bad
+    states = []
+
+    def keep():
+        states.append(deepcopy((model.state_dict(), optimiser.state_dict()["state"])))
+
+    with pytest.raises(FloatingPointError, match=r"the loss is \w+ at step 2: lower the"):
+        fit(
+            model,
+            optimiser,
+            [good, good, spoilt],
+            steps=3,
+            loss=lambda output, target: F.mse_loss(output.float(), target),
+            after_step=keep,
+            clip=1.0,
+            engine=Engine(precision, parts),
+        )
+    assert len(states) == 2
+    weights, memory = states[-1]
+    assert_close(model.state_dict(), weights, rtol=0, atol=0)
+    assert_close(optimiser.state_dict()["state"], memory, rtol=0, atol=0)
 
 
 def test_too_few_batches_are_refused(problem):
@@ -247,6 +283,81 @@ def test_a_batch_in_parts_makes_the_same_step(parts):
     split = fit(model, sgd(model), repeat((x, x[:, :2])), steps=4, engine=Engine(parts=parts))
     assert_close(torch.tensor(split.losses), torch.tensor(whole.losses))
     assert_close(model.weight, copy.weight)
+
+
+class KnownError:
+    """The mean squared error over the values that are not missing."""
+
+    def __call__(self, output, targets):
+        return (output - targets)[self.known(targets)].square().mean()
+
+    def count(self, targets):
+        return int(self.known(targets).sum())
+
+    @staticmethod
+    def known(targets):
+        return targets.isfinite()
+
+
+def ids_with_gaps():
+    """A model of 7 ids, four texts of six, and targets: 6, 1, 3 and none of them."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 7)).double()
+    x, y = torch.randint(7, (2, 4, 6))
+    for row, n in enumerate((6, 1, 3, 0)):
+        y[row, n:] = NO_TARGET
+    by_hand = sum(-model(x)[b, t].log_softmax(0)[y[b, t]] for b, t in (y >= 0).nonzero()) / 10
+    return model, x, y, next_token_loss, by_hand
+
+
+def labels_with_gaps():
+    """A classifier of four rows, of which one has a label, and PyTorch's own loss."""
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(3, 5).double(), torch.randn(4, 3).double(), torch.full((4,), NO_TARGET)
+    y[2] = 4
+    return model, x, y, F.cross_entropy, -model(x[2]).log_softmax(0)[4]
+
+
+def values_with_gaps():
+    """A regression of four rows, with 2, 1, 0 and 2 values."""
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(3, 2).double(), torch.randn(4, 3).double(), torch.randn(4, 2).double()
+    y[1, 0] = y[2] = torch.nan
+    there = [(0, 0), (0, 1), (1, 1), (3, 0), (3, 1)]
+    return model, x, y, KnownError(), sum((model(x)[i] - y[i]).square() for i in there) / 5
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize("make", [ids_with_gaps, labels_with_gaps, values_with_gaps])
+def test_each_target_weighs_the_same_in_whichever_micro_batch_it_is(make, parts):
+    model, x, y, loss, by_hand = make()
+    expected = torch.autograd.grad(by_hand, list(model.parameters()))
+    engine = Engine(parts=parts).start(model, sgd(model))
+    assert engine.backward(loss, x, y).item() == pytest.approx(by_hand.item(), abs=1e-12)
+    for p, gradient in zip(model.parameters(), expected, strict=True):
+        assert_close(p.grad, gradient, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("make", [ids_with_gaps, labels_with_gaps, values_with_gaps])
+def test_a_batch_without_any_target_is_refused(make, parts):
+    model, x, y, loss, _ = make()
+    none = torch.full_like(y, torch.nan if y.is_floating_point() else NO_TARGET)
+    with pytest.raises(ValueError, match=r"no target .* counts .*-100.*: leave out what"):
+        fit(model, sgd(model), repeat((x, none)), steps=1, loss=loss, engine=Engine(parts=parts))
+
+
+def test_a_micro_batch_without_targets_adds_nothing_in_float16_either():
+    model, x = nn.Linear(3, 40_000, bias=False), torch.tensor([[1.0, 1, 1], [4, 4, 4]])
+    nn.init.ones_(model.weight)  # outputs of 3 and 12: their sum exceeds 65,504, float16's largest
+    engine = Engine(torch.float16, parts=2).start(model, sgd(model))
+
+    def half(output, target):  # a gradient of -1 would exceed it too, once it is scaled
+        return F.cross_entropy(output, target) / 2
+
+    loss = engine.backward(half, x, torch.tensor([3, NO_TARGET]))
+    assert loss.item() == pytest.approx(math.log(40_000) / 2, rel=1e-3)
+    assert_close(model.weight.grad[3] / 2.0**16, torch.full((3,), -0.5), rtol=1e-3, atol=0)
 
 
 @pytest.mark.parametrize("parts", [1, 3])

@@ -1,18 +1,15 @@
 """A training run in one file: written whole or not at all, read without running what it holds."""
 
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-MARK = "."
-"""The key of what stands in a tensor's place: no parameter and no module can have that name."""
+HELD = ("config", "engine", "history", "batch")
+"""What the file of a run holds: enough to rebuild the model, and to go on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +19,8 @@ class Checkpoint:
     Attributes:
         path: the file; under `torchrun`, in a folder that all machines share.
         every: steps from one to the next; the last step is kept too.
-        config: what rebuilds the model and the run, such as sizes; of values that JSON knows.
+        config: what rebuilds the model and the run, such as sizes: numbers, texts, None, and
+            lists, tuples and dictionaries of them.
         resume: go on from the file if it is there. Otherwise an existing file is refused.
     """
 
@@ -34,6 +32,12 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if self.every < 1:
             raise ValueError(f"every={self.every} must be at least 1 step")
+        for name, value in self.config.items():
+            if not _comes_back(value):
+                raise ValueError(
+                    f"config has {name}={value!r}, of {type(value)}, which could not be read "
+                    "again: use plain numbers, texts, None, and lists, tuples, dictionaries of them"
+                )
 
     def read(self) -> dict[str, Any] | None:
         """Return what the file holds, or None if the run begins.
@@ -48,12 +52,12 @@ class Checkpoint:
                 f"{self.path} holds a run: resume it (--resume), or choose another place"
             )
         state = load_checkpoint(self.path)
-        ours, theirs = json.loads(json.dumps(self.config)), state["config"]
-        for name in sorted(ours.keys() | theirs.keys()):
-            if ours.get(name) != theirs.get(name):
+        theirs = state["config"]
+        for name in sorted(self.config.keys() | theirs.keys()):
+            if self.config.get(name) != theirs.get(name):
                 raise ValueError(
                     f"{self.path} holds a run with {name}={theirs.get(name)!r}, not "
-                    f"{ours.get(name)!r}: resume it as it was begun, or choose another place"
+                    f"{self.config.get(name)!r}: resume it as it was begun, or choose another place"
                 )
         return state
 
@@ -63,25 +67,24 @@ class Checkpoint:
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write nested dictionaries and lists of tensors, numbers and texts to a safetensors file.
+    """Write the state of a run as `torch.save` does.
 
-    The format has a header of text and then numbers. It is written beside its place and then
-    renamed, so whoever is interrupted leaves the old file or the new one, never half of one.
+    It is written beside its place and then renamed, so whoever is interrupted leaves the old file
+    or the new one, never half of one.
     """
-    tensors: dict[str, Tensor] = {}
-    tree = json.dumps(_take_out(state, "", tensors))
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
-    save_file(tensors, part, metadata={"tree": tree})
+    torch.save(state, part)
     with part.open("rb+") as file:
         os.fsync(file.fileno())  # or a power cut could leave the new name on an empty file
     part.replace(path)
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """Read what `save_checkpoint` wrote; tensors are on the CPU.
+    """Read the state of a run, bit for bit as it was; tensors are on the CPU.
 
-    Keys that were numbers are texts, tuples are lists: the rest is as it was, bit for bit.
+    PyTorch builds tensors, numbers, texts and collections from it, and refuses all else: a file
+    of this kind (a pickle) could name any function to be called.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -89,16 +92,17 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no checkpoint {path}: correct the path, or train first")
-    try:
-        with safe_open(path, "pt") as file:
-            tree = json.loads((file.metadata() or {})["tree"])
-            names = file.keys()
-            return _put_back(tree, {name: file.get_tensor(name).clone() for name in names})
-    except (SafetensorError, KeyError, json.JSONDecodeError) as problem:
+    with path.open("rb") as file:
+        try:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+        except Exception:  # which one depends on the byte that is wrong or missing
+            state = None
+    if not isinstance(state, dict) or any(name not in state for name in HELD):
         raise ValueError(
-            f"{path} is no whole checkpoint ({problem}): it was cut short or is something else; "
-            "remove it, or take a copy"
-        ) from None
+            f"{path} is no whole checkpoint: it was cut short or is something else; remove it, or "
+            "take a copy"
+        )
+    return state
 
 
 def unique_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -117,7 +121,8 @@ def copy_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
     """
     own = unique_weights(model)
     for name in sorted(own.keys() | weights.keys()):
-        ours, theirs = (tuple(w[name].shape) if name in w else None for w in (own, weights))
+        ours = tuple(own[name].shape) if name in own else None
+        theirs = tuple(weights[name].shape) if name in weights else None
         if ours != theirs:
             raise ValueError(
                 f"{name} has shape {theirs} in the checkpoint and {ours} in the model: build the "
@@ -127,22 +132,10 @@ def copy_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
         weight.copy_(weights[name])
 
 
-def _take_out(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:
-    """Collect the tensors of a tree under their path, and put that path in their place."""
-    if isinstance(tree, Tensor):
-        tensors[name[1:]] = tree.detach().cpu().contiguous()
-        return {MARK: name[1:]}
-    if isinstance(tree, dict):
-        return {str(k): _take_out(v, f"{name}.{k}", tensors) for k, v in tree.items()}
-    if isinstance(tree, list | tuple):
-        return [_take_out(v, f"{name}.{i}", tensors) for i, v in enumerate(tree)]
-    return tree
-
-
-def _put_back(tree: Any, tensors: dict[str, Tensor]) -> Any:
-    """Undo `_take_out`."""
-    if isinstance(tree, dict) and tree.keys() == {MARK}:
-        return tensors[tree[MARK]]
-    if isinstance(tree, dict):
-        return {k: _put_back(v, tensors) for k, v in tree.items()}
-    return [_put_back(v, tensors) for v in tree] if isinstance(tree, list) else tree
+def _comes_back(value: Any) -> bool:
+    """Tell whether a file gives the value back that is read without running what it holds."""
+    if type(value) is dict:
+        return all(map(_comes_back, value.keys())) and all(map(_comes_back, value.values()))
+    if type(value) in (list, tuple):
+        return all(map(_comes_back, value))
+    return value is None or type(value) in (bool, int, float, str)

@@ -1,7 +1,7 @@
 """Several processes that train one model, as `torchrun` starts them; without it, one process.
 
 Each process holds the whole model and takes its rows of every batch. PyTorch's
-DistributedDataParallel averages the slopes, so that all of them make the same step.
+DistributedDataParallel averages the gradients, so that all of them make the same step.
 """
 
 import io
@@ -94,16 +94,17 @@ def averaging(replica: nn.Module, now: bool) -> AbstractContextManager:
 
 
 def own_rows(tensors: Sequence[Tensor], parts: int) -> list[tuple[Tensor, ...]]:
-    """Return this process's rows of a batch, in `parts` of equal size.
+    """Return this process's rows of a batch, in `parts` micro-batches of as many rows each.
 
     Args:
         tensors: inputs and targets, all with the rows B as their first axis.
 
     Raises:
-        ValueError: if they can't be equal, for then the mean of the parts' means would not be
-            the mean over the batch; or if the tensors differ in their rows.
+        ValueError: if they can't have as many rows each, for then processes would wait for the
+            one with the most; or if the tensors differ in their rows.
     """
-    n, rows = n_processes(), {len(one) for one in tensors}
+    n = n_processes()
+    rows = {len(one) for one in tensors}
     if len(rows) != 1:
         raise ValueError(f"inputs and targets have {sorted(rows)} rows: give all the same number")
     if parts == n == 1:

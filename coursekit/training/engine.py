@@ -1,4 +1,4 @@
-"""How one step is computed: in which number type, in how many parts, in how many processes."""
+"""How one step is computed: in which number type, micro-batches and processes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -7,14 +7,17 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.optim import Optimizer
 
 from coursekit.device import device_of, random_states, set_random_states
+from coursekit.score import NO_TARGET, count_targets
 from coursekit.training.checkpoint import copy_weights, unique_weights
 from coursekit.training.distributed import (
     averaging,
     gather,
     mean_over_processes,
+    n_processes,
     own_rows,
     rank,
     replicate,
@@ -25,43 +28,43 @@ Inputs = Tensor | Sequence[Tensor]
 
 
 class Engine:
-    """Compute the slopes of a batch and make the step, in the order that float16 needs.
+    """Compute the gradients of a batch and make the step, in the order that float16 needs.
 
-    Float16 has no number between 0 and 6e-8, where slopes lie: so the loss is multiplied by a scale
-    before `backward`, the slopes are divided by it before they are clipped, and a step in which one
+    Float16 has no number between 0 and 6e-8, where gradients lie: so the loss is scaled up before
+    `backward`, the gradients are scaled down before they are clipped, and a step in which one
     overflowed is skipped (Micikevicius et al. 2018, section 3.2). Elsewhere the scale is 1.
 
     Args:
         precision: number type of matrix products, such as `torch.bfloat16`; None: the weights'.
-        parts: pieces of a batch that pass through the model in turn, where the whole is too large.
+        parts: micro-batches that pass through the model in turn, where a batch is too large.
     """
 
     def __init__(self, precision: torch.dtype | None = None, parts: int = 1) -> None:
         if precision not in (None, torch.bfloat16, torch.float16):
             raise ValueError(f"{precision=}: use torch.bfloat16, torch.float16 or None")
-        self.precision, self.parts = precision, parts
+        self.precision = precision
+        self.parts = parts
 
     def start(self, model: nn.Module, optimiser: Optimizer) -> "Engine":
         """Take up a model, in training mode, and its optimiser."""
-        self.model, self.optimiser, self.replica = model.train(), optimiser, replicate(model)
+        self.model = model.train()
+        self.optimiser = optimiser
+        self.replica = replicate(model)
         self.device = device_of(model)
-        is_float16 = self.precision == torch.float16
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=is_float16)
+        self.scaler = GradScaler(self.device.type, enabled=self.precision == torch.float16)
         return self
 
     def backward(self, loss: Callable, inputs: Inputs, targets: Tensor) -> Float[Tensor, ""]:
-        """Add the slopes of a batch to the parameters', and return its mean loss."""
+        """Add the gradients of a batch to the parameters', and return its mean loss."""
         total = torch.zeros((), device=self.device)
-        for *x, y in _pieces(self, inputs, targets):
-            with _narrowed(self):
-                part = loss(self.replica(*x), y)
-            part = part / self.parts if self.parts > 1 else part
+        for x, y, weight in _micro_batches(self, loss, inputs, targets):
+            part = _weighted_loss(self, loss, x, y, weight)
             self.scaler.scale(part).backward()
             total = total + part.detach()
         return mean_over_processes(total)
 
     def step(self, clip: float | None) -> bool:
-        """Shorten the slopes to the norm `clip` and make the step; return whether it was made."""
+        """Clip the gradients to the norm `clip` and make the step; return whether it was made."""
         self.scaler.unscale_(self.optimiser)
         if clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), clip)
@@ -95,9 +98,8 @@ def restore_engine(engine: Engine, state: dict[str, Any]) -> None:
             "go on with the same"
         )
     copy_weights(engine.model, state["weights"])
-    memory = {int(i): one for i, one in state["optimiser"].items()}
     groups = engine.optimiser.state_dict()["param_groups"]
-    engine.optimiser.load_state_dict({"state": memory, "param_groups": groups})
+    engine.optimiser.load_state_dict({"state": state["optimiser"], "param_groups": groups})
     engine.scaler.load_state_dict(state["scaler"])
     # A process more than there were before keeps the random numbers that it has.
     random = {name: one[rank()] for name, one in state["random"].items() if rank() < len(one)}
@@ -120,8 +122,35 @@ def flatten_batch(inputs: Inputs, targets: Tensor) -> tuple[Tensor, ...]:
     return (inputs, targets) if isinstance(inputs, Tensor) else (*inputs, targets)
 
 
-def _pieces(engine: Engine, inputs: Inputs, targets: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Yield this process's rows of a batch, in parts; slopes are averaged after the last."""
-    for i, piece in enumerate(own_rows(flatten_batch(inputs, targets), engine.parts)):
+def _micro_batches(
+    engine: Engine, loss: Callable, inputs: Inputs, targets: Tensor
+) -> Iterator[tuple[list[Tensor], Tensor, float]]:
+    """Yield inputs, targets and weight of each micro-batch of this process.
+
+    The mean over a batch is the mean of its micro-batches' means only if each weighs as much as
+    it has targets that count. DistributedDataParallel averages the gradients over the processes,
+    after the last micro-batch, so the weights of all processes together must sum to their number.
+    """
+    pieces = own_rows(flatten_batch(inputs, targets), engine.parts)
+    count = getattr(loss, "count", count_targets)
+    whole = count(targets)  # of the whole batch, which every process has
+    if not whole:
+        raise ValueError(
+            f"no target of the batch counts (as of ids all but {NO_TARGET}), so its mean loss is "
+            "not defined: leave out what has nothing to predict"
+        )
+    for i, (*x, y) in enumerate(pieces):
+        weight = n_processes() * count(y) / whole
         with averaging(engine.replica, now=i + 1 == engine.parts):
-            yield tuple(one.to(engine.device) for one in piece)
+            yield [one.to(engine.device) for one in x], y.to(engine.device), weight
+
+
+def _weighted_loss(
+    engine: Engine, loss: Callable, x: list[Tensor], y: Tensor, weight: float
+) -> Float[Tensor, ""]:
+    with _narrowed(engine):
+        output = engine.replica(*x)
+        # A mean over no targets is 0 / 0. The 0 in its place depends on the output, because each
+        # process must call `backward` on each micro-batch: the others wait for its gradients.
+        # Float32, because neither that sum nor the scale of the loss fits into float16.
+        return weight * loss(output, y) if weight else 0 * output.float().sum()

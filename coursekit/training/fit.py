@@ -33,7 +33,7 @@ class History:
         rates: the learning rate of each step, of the optimiser's first group.
         seconds: time from the start to the end of each step; measuring is not counted.
         measured: (steps done, value) each time `measure` was called.
-        skipped: steps that were not made because slopes overflowed in float16.
+        skipped: steps that were not made because gradients overflowed in float16.
     """
 
     losses: list[float] = field(default_factory=list)
@@ -42,18 +42,12 @@ class History:
     measured: list[tuple[int, float]] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
 
-    def note(self, loss: Tensor, optimiser: Optimizer, seconds: float, made: bool) -> None:
-        """Add a step; a loss that is not finite raises FloatingPointError."""
-        value = loss.item()
-        if not math.isfinite(value):
-            raise FloatingPointError(
-                f"the loss is {value} at step {len(self.losses)}: "
-                "lower the learning rate, or clip the gradients"
-            )
+    def note(self, loss: float, optimiser: Optimizer, seconds: float, made: bool) -> None:
+        """Add a step."""
         if not made:
             self.skipped.append(len(self.losses))
-        self.losses.append(value)
-        self.rates.append(optimiser.param_groups[0]["lr"])
+        self.losses.append(loss)
+        self.rates.append(float(optimiser.param_groups[0]["lr"]))
         self.seconds.append(seconds + (self.seconds[-1] if self.seconds else 0.0))
 
 
@@ -76,7 +70,8 @@ def fit(
 
     Args:
         batches: pairs of inputs (one tensor or several) and targets; enough, or endless.
-        loss: maps the model's output and the targets to a scalar, a mean over the rows.
+        loss: maps output and targets to a scalar, the mean over all targets but `NO_TARGET`; one
+            that leaves out others says with a method `count(targets)` how many it takes.
         schedule: maps the number of the step, from 0, to a factor on each group's rate.
         clip: the largest norm of all gradients together; longer ones are shortened.
         measure: called after every `every` steps and at the end, such as a development loss.
@@ -93,12 +88,12 @@ def fit(
             start = time.perf_counter()
             set_rates(schedule(step) if schedule else 1.0)
             optimiser.zero_grad()
-            batch_loss = engine.backward(loss, *supply.take(step))
+            batch_loss = _finite(engine.backward(loss, *supply.take(step)), step)
             made = engine.step(clip)
             history.note(batch_loss, optimiser, time.perf_counter() - start, made)
             after_step()
             if measure and _is_due(step, every, steps):
-                history.measured.append((step + 1, measure()))
+                history.measured.append((step + 1, float(measure())))
             _keep(checkpoint, steps, engine, history, supply)
     return history
 
@@ -107,7 +102,8 @@ class _Supply:
     """Hands out the batches, and remembers the last one."""
 
     def __init__(self, batches: Iterable[tuple[Inputs, Tensor]]) -> None:
-        self.batches, self.last = iter(batches), ()
+        self.batches = iter(batches)
+        self.last = ()
 
     def take(self, step: int) -> tuple[Inputs, Tensor]:
         """Return the next batch, or say that there is none."""
@@ -120,16 +116,25 @@ class _Supply:
         return self.last
 
 
+def _finite(loss: Tensor, step: int) -> float:
+    """Return the loss as a number; raise FloatingPointError, before the step, if it is none."""
+    value = loss.item()
+    if not math.isfinite(value):
+        raise FloatingPointError(
+            f"the loss is {value} at step {step}: lower the learning rate, or clip the gradients"
+        )
+    return value
+
+
 def _begin(
     checkpoint: Checkpoint | None, engine: Engine, batches: Iterable[tuple[Inputs, Tensor]]
 ) -> tuple[History, _Supply]:
     """Return what has happened so far and the batches that are left."""
-    supply, state = _Supply(batches), checkpoint.read() if checkpoint else None
+    supply = _Supply(batches)
+    state = checkpoint.read() if checkpoint else None
     if state is None:
         return History(), supply
-    past = {name: values.tolist() for name, values in state["history"].items()}
-    past["measured"] = [(round(step), value) for step, value in past["measured"]]
-    history = History(**past | {"skipped": [round(step) for step in past["skipped"]]})
+    history = History(**state["history"])
     for step in range(len(history.losses)):
         supply.take(step)
     last = [one.cpu() for one in flatten_batch(*supply.last)]
@@ -148,11 +153,9 @@ def _keep(
     """Write, if it is due, what the rest depends on; of several processes, the first one does."""
     if checkpoint is None or not _is_due(len(history.losses) - 1, checkpoint.every, steps):
         return
-    past = {name: torch.tensor(one, dtype=torch.float64) for name, one in vars(history).items()}
-    batch = [
-        one.clone() for one in flatten_batch(*supply.last)
-    ]  # they may share memory; a file can't
-    state = {"engine": engine_state(engine), "history": past, "batch": batch}
+    # A batch may be a few rows of a large tensor, which would be written whole.
+    batch = [one.clone() for one in flatten_batch(*supply.last)]
+    state = {"engine": engine_state(engine), "history": vars(history), "batch": batch}
     if rank() == 0:
         checkpoint.write(state)
 

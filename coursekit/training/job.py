@@ -25,7 +25,7 @@ from coursekit.training.recipe import Recipe
 
 Batch = tuple[Tensor, Tensor]
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
-FILE = "checkpoint.safetensors"
+FILE = "checkpoint.pt"
 """The name of a run's file in its folder."""
 
 
@@ -44,29 +44,31 @@ def train_gpt(
     """
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is not a folder: name another one for the checkpoint")
-    where, drawn = pick_device(device), [0]
+    where = pick_device(device)
     out.mkdir(parents=True, exist_ok=True)  # now, not when the first checkpoint is due
 
     def measure() -> float:
         loss = text_nll(model, validation)
-        tqdm.write(f"step {drawn[0]:>6}: validation loss {loss:.4f} nats a character")
+        tqdm.write(f"step {batches.taken:>6}: validation loss {loss:.4f} nats a character")
         return loss
 
     with joined(where):
         text = shakespeare()
         vocabulary = Vocabulary.of(text)
         tokens = torch.tensor(vocabulary.encode(text))
-        train, validation = tokens[: int(0.9 * len(text))], tokens[int(0.9 * len(text)) :]
+        train = tokens[: int(0.9 * len(text))]
+        validation = tokens[int(0.9 * len(text)) :]
         seed_everything(recipe.seed)
         model = GPT(_sizes(recipe, vocabulary)).to(where)
         seed_everything(recipe.seed + rank())  # each process drops other numbers out
         config = asdict(recipe) | {"characters": vocabulary.characters}
         print(_describe(model, recipe, where))
-        batches = draw_spans(train, recipe.context, recipe.batch_size, _generator(recipe))
+        spans = draw_spans(train, recipe.context, recipe.batch_size, _generator(recipe))
+        batches = _Counted(spans)
         history = fit(
             model,
             adamw(model, recipe.rate, weight_decay=0.1),
-            _count_in(drawn, batches),
+            batches,
             steps=recipe.steps,
             loss=next_token_loss,
             schedule=warm_up_cosine(recipe.steps, warm=0.05, floor=0.1),
@@ -79,7 +81,7 @@ def train_gpt(
         last = history.losses[-100:]
         print(f"{history.seconds[-1]:.0f} s; the last batches' mean loss is {mean(last):.4f}")
         if history.skipped:
-            print(f"{len(history.skipped)} steps were skipped, for their slopes overflowed")
+            print(f"{len(history.skipped)} steps were skipped, for their gradients overflowed")
         print(sample_text(model, vocabulary, "\n", 300, _generator(recipe), cached=True))
     return history
 
@@ -87,8 +89,8 @@ def train_gpt(
 def load_gpt(out: Path) -> tuple[GPT, Vocabulary]:
     """Build the model that a run has kept in the folder `out`, and its vocabulary."""
     state = load_checkpoint(out / FILE)
-    characters = state["config"].pop("characters")
-    vocabulary, recipe = Vocabulary(characters), Recipe(**state["config"])
+    vocabulary = Vocabulary(state["config"].pop("characters"))
+    recipe = Recipe(**state["config"])
     model = GPT(_sizes(recipe, vocabulary))
     copy_weights(model, state["engine"]["weights"])
     return model.eval(), vocabulary
@@ -117,7 +119,14 @@ def _describe(model: GPT, recipe: Recipe, where: torch.device) -> str:
     )
 
 
-def _count_in(drawn: list[int], batches: Iterable[Batch]) -> Iterator[Batch]:
-    """Pass the batches on, and keep their number in `drawn`."""
-    for drawn[0], batch in enumerate(batches, 1):
-        yield batch
+class _Counted:
+    """Batches that know how many of them were taken: one a step, also when a run is resumed."""
+
+    def __init__(self, batches: Iterable[Batch]) -> None:
+        self.batches = batches
+        self.taken = 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self.batches:
+            self.taken += 1
+            yield batch
