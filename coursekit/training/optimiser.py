@@ -50,9 +50,11 @@ def adam_direction(
     """
     if not memory:
         memory["step"] = torch.zeros(())
-        memory["mean"], memory["square"] = torch.zeros_like(slope), torch.zeros_like(slope)
+        memory["mean"] = torch.zeros_like(slope)
+        memory["square"] = torch.zeros_like(slope)
     memory["step"] += 1
-    t, (beta_1, beta_2) = memory["step"].item(), betas
+    t = memory["step"].item()
+    beta_1, beta_2 = betas
     mean = memory["mean"].lerp_(slope, 1 - beta_1)
     square = memory["square"].mul_(beta_2).addcmul_(slope, slope, value=1 - beta_2)
     root = (square / (1 - beta_2**t)).sqrt_().add_(eps)
@@ -131,7 +133,8 @@ class Muon(PlainAdamW):
         """Return where to go, for each parameter; matrices of one shape are done together."""
         if "momentum" not in group:
             return super().directions(moved, group)
-        ahead, found = {}, {}
+        ahead = {}
+        found = {}
         for p in moved:
             mean = self.state[p].setdefault("mean", torch.zeros_like(p))
             mean.lerp_(p.grad, 1 - group["momentum"])
