@@ -40,12 +40,38 @@ def test_a_right_solution_is_accepted(check, right, capsys):
 
 @pytest.mark.parametrize(("check", "wrong", "call"), WRONG)
 def test_a_wrong_solution_is_told_its_first_counter_example(check, wrong, call, capsys):
-    with pytest.raises(NotYet, match=r"gave .*\n  expected ") as rejection:
+    with pytest.raises(NotYet, match=r"\n  expected ") as rejection:
         check(wrong)
-    first_line = str(rejection.value).splitlines()[0]
+    first_line, then = str(rejection.value).split("\n", 1)
     assert first_line.startswith(f"{wrong.__name__}(")
     assert call in first_line
+    # It answers, unless its row says that it raises: a slip in a wrong solution is not a mistake.
+    assert then.startswith("  gave ") != (" raised " in call)
     assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("check", ROWS)
+def test_each_case_is_the_first_counter_example_of_a_wrong_solution(check, monkeypatch):
+    asked = []
+
+    def record(solution, reference, cases, **options):
+        asked.append((solution, reference, list(cases), options))
+
+    monkeypatch.setattr(importlib.import_module(check.__module__), "agree", record)
+    for wrong in ROWS[check][1]:
+        check(wrong)
+    told = {_first_rejected(*call[:3], **call[3]) for call in asked}
+    # A case that no wrong solution is told first could be deleted: add a mistake that needs it.
+    assert told == set(range(len(asked[0][2])))
+
+
+def _first_rejected(solution, reference, cases, **options):
+    for i, case in enumerate(cases):
+        try:
+            agree(solution, reference, [case], **options)
+        except NotYet:
+            return i
+    return None
 
 
 @pytest.mark.parametrize("check", ROWS)

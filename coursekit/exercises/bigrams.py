@@ -48,7 +48,7 @@ def check_count_trigrams(solution: Callable[[list[str]], dict[str, int]]) -> Non
         padded = [f"..{word}." for word in words]
         return dict(Counter(w[i : i + 3] for w in padded for i in range(len(w) - 2)))
 
-    agree(solution, reference, [(["ab"],), (["ava", "ada"],), (["a", "aaa", "bo"],)])
+    agree(solution, reference, [(["ab"],), (["ava", "ada"],), (["a", "aaaa", "bo"],)])
 
 
 def check_continuations(solution: Callable[[Tensor], Tensor]) -> None:
@@ -56,6 +56,5 @@ def check_continuations(solution: Callable[[Tensor], Tensor]) -> None:
     cases = [
         (torch.tensor([[0, 9], [1, 1]]),),
         (torch.tensor([[0, 50, 1], [0, 0, 2], [0, 0, 3]]),),
-        (torch.tensor([[2, 0, 1, 0], [0, 0, 4, 1], [3, 1, 1, 0], [0, 0, 9, 0]]),),
     ]
     agree(solution, lambda counts: (counts > 0).sum(0) / (counts > 0).sum(), cases)

@@ -45,7 +45,6 @@ def check_keep_likeliest(solution: Callable[[Tensor, int], Tensor]) -> None:
     cases = [
         (torch.tensor([[1.0, 3.0, 2.0]]), 2),
         (torch.tensor([[0.0, -5.0, -1.0, -2.0], [7.0, 8.0, 9.0, 6.0]]), 1),
-        (torch.tensor([[-3.0, -1.0, -2.0], [0.5, 0.0, 4.0]]), 2),
         (torch.tensor([[2.0, 1.0]]), 5),
     ]
     agree(solution, reference, cases)

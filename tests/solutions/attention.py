@@ -1,5 +1,7 @@
 """Solutions of the exercises in the first part of notebook 06, right and wrong."""
 
+import math
+
 import torch
 
 from coursekit.exercises import attention
@@ -37,6 +39,15 @@ def ask_the_best_only(query, keys, values):
 
 def ask_for_the_sum(query, keys, values):
     return (keys @ query / len(query) ** 0.5).exp() @ values
+
+
+def ask_divided_by_a_whole_root(query, keys, values):
+    return (keys @ query / math.isqrt(len(query))).softmax(-1) @ values
+
+
+def ask_with_a_squeeze(query, keys, values):
+    scores = (keys @ query[:, None]).squeeze() / len(query) ** 0.5  # no axis is left for one key
+    return scores.softmax(-1) @ values
 
 
 # --- check_share_past ---------------------------------------------------------------------------
@@ -86,6 +97,15 @@ def share_by_adding(scores):
     return (scores + ban).softmax(-1)
 
 
+def share_more_for_less(scores):
+    return share_by_filling(-scores)
+
+
+def share_along_axis_1(scores):
+    allowed = torch.ones_like(scores, dtype=torch.bool).tril()
+    return scores.masked_fill(~allowed, -torch.inf).softmax(1)  # the queries', in a batch
+
+
 # --- check_split_heads --------------------------------------------------------------------------
 
 
@@ -112,6 +132,10 @@ def split_without_swapping(x, n_head):
     return x.unflatten(-1, (n_head, -1))
 
 
+def split_into_heads_that_wide(x, n_head):
+    return x.unflatten(-1, (-1, n_head)).transpose(1, 2)
+
+
 # Each check with two right solutions, and with wrong ones: the call that first gives one away.
 ROWS = {
     attention.check_ask: (
@@ -122,6 +146,8 @@ ROWS = {
             ask_without_softmax: "[1.0], [[0.0], [2.0]]",
             ask_the_best_only: "[1.0], [[0.0], [2.0]]",
             ask_for_the_sum: "[1.0], [[0.0], [2.0]]",
+            ask_divided_by_a_whole_root: "[0.33669036626815796, 0.12880940735340118], [[",
+            ask_with_a_squeeze: "[[7.0, -7.0]]) raised RuntimeError",
         },
     ),
     attention.check_share_past: (
@@ -133,6 +159,8 @@ ROWS = {
             share_along_queries: "[[0.0, 0.0, 0.0]",
             share_by_zeros: "[[0.0, 0.0, 0.0]",
             share_by_adding: "[[0.0, inf]",
+            share_more_for_less: "[[5.0, 9.0], [1.0, 3.0]]",
+            share_along_axis_1: "[[[1.9269152",
         },
     ),
     attention.check_split_heads: (
@@ -141,6 +169,7 @@ ROWS = {
             split_by_one_view: "[[[0.0, 1.0, 2.0, 3.0], [4.0",
             split_in_turn: "[[[0.0, 1.0, 2.0, 3.0]]], 2",
             split_without_swapping: "[[[0.0, 1.0, 2.0, 3.0]]], 2",
+            split_into_heads_that_wide: "10.0, 11.0], [12.0, 13.0, 14.0, 15.0, 16.0, 17.0], [18.0",
         },
     ),
 }

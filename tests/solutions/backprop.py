@@ -32,6 +32,10 @@ def tanh_with_a_two(dh, h):
     return 2 * dh * (1 - h**2)
 
 
+def tanh_averaged(dh, h):
+    return dh * (1 - h**2) / len(h)
+
+
 # --- check_dcount_sum ---------------------------------------------------------------------------
 
 
@@ -58,6 +62,10 @@ def sum_not_summed(dprobs, counts):
 
 def sum_without_square(dprobs, counts):
     return -(dprobs * counts).sum(1, keepdim=True) / counts.sum(1, keepdim=True)
+
+
+def sum_over_the_whole_table(dprobs, counts):
+    return -(dprobs * counts).sum() / counts.sum(1, keepdim=True) ** 2
 
 
 # --- check_dlogits ------------------------------------------------------------------------------
@@ -120,6 +128,14 @@ def variance_with_the_wrong_power(dxhat, centred, variance):
     return (dxhat * centred).sum(0) * -0.5 * (variance + 1e-5) ** -0.5
 
 
+def variance_summed_over_channels_too(dxhat, centred, variance):
+    return (dxhat * centred).sum() * -0.5 * (variance + 1e-5) ** -1.5
+
+
+def variance_without_eps(dxhat, centred, variance):
+    return (dxhat * centred).sum(0) * -0.5 * variance**-1.5
+
+
 # --- check_dtable -------------------------------------------------------------------------------
 
 
@@ -157,6 +173,16 @@ def table_too_short(drows, tokens, vocab_size):
     return table_by_index_add(drows, tokens, int(tokens.max()) + 1)
 
 
+def table_never_added_to(drows, tokens, vocab_size):
+    table = torch.zeros(vocab_size, drows.shape[-1])
+    table.index_add(0, tokens.flatten(), drows.flatten(0, 1))  # the sum is returned, and lost
+    return table
+
+
+def table_averaged_over_examples(drows, tokens, vocab_size):
+    return table_by_index_add(drows, tokens, vocab_size) / len(tokens)
+
+
 ROWS = {
     backprop.check_dhpreact: (
         [tanh_by_square, tanh_by_cosh],
@@ -165,6 +191,7 @@ ROWS = {
             tanh_twice: "[[1.0, -2.0]]",
             tanh_without_square: "[[1.0, -2.0]]",
             tanh_with_a_two: "[[1.0, -2.0]]",
+            tanh_averaged: "[[3.0, 1.0, 0.5]",
         },
     ),
     backprop.check_dcount_sum: (
@@ -174,6 +201,7 @@ ROWS = {
             sum_without_keepdim: "[[1.0, 2.0]]",
             sum_not_summed: "[[1.0, 2.0]]",
             sum_without_square: "[[1.0, 2.0]]",
+            sum_over_the_whole_table: "[[1.0, 0.0, -1.0], [2.0, 1.0, 0.5]]",
         },
     ),
     backprop.check_dlogits: (
@@ -192,6 +220,8 @@ ROWS = {
             variance_with_a_plus: "[[1.0], [2.0]]",
             variance_without_half: "[[1.0], [2.0]]",
             variance_with_the_wrong_power: "[[1.0], [2.0]]",
+            variance_summed_over_channels_too: "[7.0, 13.0]",
+            variance_without_eps: "[0.019999",
         },
     ),
     backprop.check_dtable: (
@@ -201,6 +231,8 @@ ROWS = {
             table_added_once: "[[1, 1]], 4",
             table_of_means: "[[1, 1]], 4",
             table_too_short: "[[1, 1]], 4",
+            table_never_added_to: "[[0, 2]], 3",
+            table_averaged_over_examples: "[[0, 4], [4, 4], [2, 0]], 5",
         },
     ),
 }

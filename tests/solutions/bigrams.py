@@ -38,6 +38,14 @@ def softmax_of_counts(counts):
     return counts.double().softmax(1)
 
 
+def divide_a_square_table(counts):
+    shares = torch.zeros(counts.shape)
+    for i in range(len(counts)):
+        for j in range(len(counts)):
+            shares[i, j] = counts[i, j] / counts[i].sum()
+    return shares
+
+
 # --- check_word_nll -----------------------------------------------------------------------------
 
 
@@ -73,6 +81,15 @@ def nll_in_bits(shares, letters):
 
 def likelihood(shares, letters):
     return -nll_by_indexing(shares, letters)
+
+
+def nll_by_searching_the_letter_before(shares, letters):
+    path = [0, *letters, 0]
+    total = -math.log(shares[path[-2], 0])
+    for letter in letters:
+        before = path[path.index(letter) - 1]  # the first of equal letters is found
+        total -= math.log(shares[before, letter])
+    return total / (len(letters) + 1)
 
 
 # --- check_faces -----------------------------------------------------------------------------
@@ -140,6 +157,10 @@ def trigrams_as_pairs(words):
     return sorted(trigrams_by_slices(words).items())
 
 
+def trigrams_once_a_word(words):
+    return Counter(run for word in words for run in trigrams_by_slices([word]))
+
+
 # --- check_continuations ------------------------------------------------------------------------
 
 
@@ -179,6 +200,7 @@ ROWS = {
             divide_by_everything: "[[1, 3], [2, 2]]",
             transpose_shares: "[[1, 3], [2, 2]]",
             softmax_of_counts: "[[1, 3], [2, 2]]",
+            divide_a_square_table: "[[10, 1, 1, 0], [4, 4, 0, 0]]",
         },
     ),
     bigrams.check_word_nll: (
@@ -189,6 +211,7 @@ ROWS = {
             nll_per_letter: "[1]",
             nll_in_bits: "[1]",
             likelihood: "[1]",
+            nll_by_searching_the_letter_before: "[2, 1, 1, 2]",
         },
     ),
     bigrams.check_faces: (
@@ -208,6 +231,7 @@ ROWS = {
             trigrams_over_words: "['ab']",
             trigrams_seen_once: "['ava', 'ada']",
             trigrams_as_pairs: "['ab']",
+            trigrams_once_a_word: "['a', 'aaaa', 'bo']",
         },
     ),
     bigrams.check_continuations: (

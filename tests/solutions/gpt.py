@@ -42,6 +42,15 @@ def rates_of_a_line(steps, warm, end, top):
     return torch.where(s < warm, top * (s + 1) / max(warm, 1), fall)
 
 
+def rates_of_the_lower_curve(steps, warm, end, top):
+    rates = []
+    for step in steps:
+        done = min(max((step - warm) / (end - warm), 0), 1)
+        fall = 0.5 * (1 + math.cos(math.pi * done))
+        rates.append(top * min((step + 1) / warm, fall))
+    return torch.tensor(rates)
+
+
 # --- check_keep_likeliest -----------------------------------------------------------------------
 
 
@@ -70,6 +79,10 @@ def keep_more_than_the_lowest(logits, k):
     return logits.masked_fill(logits <= lowest, -torch.inf)
 
 
+def keep_as_many_as_asked(logits, k):
+    return logits.masked_fill(logits < logits.topk(k).values[:, -1:], -torch.inf)
+
+
 # --- check_perplexity_of_parts ------------------------------------------------------------------
 
 
@@ -95,6 +108,14 @@ def loss_of_the_total(losses, sizes):
     return math.log(perplexity_of_the_total(losses, sizes))
 
 
+def perplexity_of_neighbours(losses, sizes):
+    mean = losses[0]
+    for i in range(1, len(losses)):
+        weighted = mean * sizes[i - 1] + losses[i] * sizes[i]  # the parts before i - 1 are lost
+        mean = weighted / (sizes[i - 1] + sizes[i])
+    return math.exp(mean)
+
+
 # Each check with two right solutions, and with wrong ones: the call that first gives one away.
 ROWS = {
     gpt.check_rates_at: (
@@ -103,6 +124,7 @@ ROWS = {
             rates_from_zero: "[0, 1, 3, 4], 4, 12",
             rates_that_rise_again: "[10, 15, 100], 2, 10",
             rates_of_a_line: "[4, 6, 8, 12], 4, 12",
+            rates_of_the_lower_curve: "[0, 5, 10], 0, 10, 1.0) raised ZeroDivisionError",
         },
     ),
     gpt.check_keep_likeliest: (
@@ -111,6 +133,7 @@ ROWS = {
             keep_with_zeros: "[[1.0, 3.0, 2.0]], 2",
             keep_of_all_rows: "[[0.0, -5.0, -1.0, -2.0]",
             keep_more_than_the_lowest: "[[1.0, 3.0, 2.0]], 2",
+            keep_as_many_as_asked: "[[2.0, 1.0]], 5) raised RuntimeError",
         },
     ),
     gpt.check_perplexity_of_parts: (
@@ -119,6 +142,7 @@ ROWS = {
             perplexity_of_the_mean_loss: "[1.0, 3.0], [64, 2]",
             mean_of_perplexities: "[1.0, 3.0], [64, 64]",
             loss_of_the_total: "[0.0], [3]",
+            perplexity_of_neighbours: "[2.0, 0.5, 2.5], [5, 0, 1]",
         },
     ),
 }

@@ -60,6 +60,21 @@ def leaks_that_count_the_present(x, model):
     return torch.tensor(leaks)
 
 
+def leaks_from_the_past(x, model):
+    gradients = torch.autograd.functional.jacobian(
+        lambda s: model(s[None, :, None])[0, :, 0], x[0, :, 0]
+    )
+    return gradients.tril(-1).abs().amax(1) > 1e-6
+
+
+def leaks_by_reordering(x, model):
+    leaks = []
+    for t in range(x.shape[1]):
+        changed = torch.cat([x[:, : t + 1], x[:, t + 1 :].flip(1)], 1)
+        leaks.append((model(changed) - model(x))[:, t].abs().max() > 1e-6)
+    return torch.tensor(leaks)
+
+
 # --- check_distilled_length ---------------------------------------------------------------------
 
 
@@ -86,6 +101,10 @@ def length_of_a_copied_padding(steps, n_layer):
     for _ in range(n_layer - 1):
         steps = steps // 2 + 1
     return steps
+
+
+def length_with_odd_starts_rounded_up(steps, n_layer):
+    return steps // 2 ** (n_layer - 1) + (steps % 2) * (n_layer > 1)
 
 
 # --- check_mask_future --------------------------------------------------------------------------
@@ -120,6 +139,20 @@ def mask_of_what_is_known(future, known):
     return masked
 
 
+def mask_by_an_index_tensor(future, known):
+    masked, columns = torch.zeros_like(future), torch.tensor(known)  # of floats if it is empty
+    masked[..., columns] = future[..., columns]
+    return masked
+
+
+def mask_of_the_last_known_only(future, known):
+    masked = torch.zeros_like(future)
+    for column in known:
+        masked = torch.zeros_like(future)
+        masked[..., column] = future[..., column]
+    return masked
+
+
 # Each check with two right solutions, and with wrong ones: the call that first gives one away.
 ROWS = {
     informer.check_find_leaks: (
@@ -128,7 +161,9 @@ ROWS = {
             leaks_by_slopes: "Ranked()",
             leaks_of_the_last_step: "Smoothed()",
             leaks_to_larger_numbers: "Ranked()",
-            leaks_that_count_the_present: "[[2.0], [1.0], [3.0]]], RunningMean()",
+            leaks_that_count_the_present: "RankedOnArrival()",
+            leaks_from_the_past: "[[2.0], [1.0], [3.0]]], RunningMean()",
+            leaks_by_reordering: "MeanOfAll()",
         },
     ),
     informer.check_distilled_length: (
@@ -137,6 +172,7 @@ ROWS = {
             length_rounded_down: "[7, 1, 22], 2",
             length_after_every_layer: "[96, 48], 1",
             length_of_a_copied_padding: "[96, 336, 720], 3",
+            length_with_odd_starts_rounded_up: "[97, 100, 5], 4",
         },
     ),
     informer.check_mask_future: (
@@ -145,6 +181,8 @@ ROWS = {
             mask_of_the_target_only: "[10.0, 11.0, 12.0]]], [2]",
             mask_by_a_product: "[nan, 11.0, 12.0]]], [1]",
             mask_of_what_is_known: "[10.0, 11.0, 12.0]]], [2]",
+            mask_by_an_index_tensor: "[10.0, 11.0, 12.0]]], []) raised IndexError",
+            mask_of_the_last_known_only: "[[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]], [1, 2]",
         },
     ),
 }

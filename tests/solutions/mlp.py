@@ -43,6 +43,10 @@ def loss_over_the_wrong_axis(logits, targets):
     return -logits.log_softmax(0)[range(len(targets)), targets].mean()
 
 
+def loss_of_all_pairs(logits, targets):
+    return -logits.log_softmax(1)[:, targets].mean()
+
+
 # --- check_passed_back --------------------------------------------------------------------------
 
 
@@ -68,6 +72,10 @@ def slope_in_all(h):
 
 def slope_of_mean(h):
     return 1 - h.mean(0) ** 2
+
+
+def slope_divided_by_units(h):
+    return (1 - h**2).sum(0) / h.shape[1]
 
 
 # --- check_normalise_batch ----------------------------------------------------------------------
@@ -130,6 +138,15 @@ def remember_added(running, x, momentum):
     return running + momentum * x.var(0)
 
 
+def remember_a_tenth(running, x, momentum):
+    return 0.9 * running + 0.1 * x.var(0)
+
+
+def remember_a_sum(running, x, momentum):
+    squares = (x - x.mean(0)).square().sum(0)
+    return (1 - momentum) * running + momentum * squares
+
+
 # --- check_update_ratio -------------------------------------------------------------------------
 
 
@@ -157,6 +174,10 @@ def ratio_to_after(before, after):
     return ((after - before).std() / after.std()).log10()
 
 
+def ratio_of_each_column(before, after):
+    return ((after - before).std(0) / before.std(0)).log10()
+
+
 ROWS = {
     mlp.check_first_loss: (
         [loss_by_logsumexp, loss_by_loop],
@@ -166,6 +187,7 @@ ROWS = {
             loss_without_sign: "[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
             loss_in_bits: "[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
             loss_over_the_wrong_axis: "[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
+            loss_of_all_pairs: "[[1.0, 2.0, 4.0], [0.0, -1.0, 3.0]], [2, 1]",
         },
     ),
     mlp.check_passed_back: (
@@ -175,6 +197,7 @@ ROWS = {
             slope_by_example: "[[0.0, 0.5], [1.0, -0.5]]",
             slope_in_all: "[[0.0, 0.5], [1.0, -0.5]]",
             slope_of_mean: "[[0.0, 0.5], [1.0, -0.5]]",
+            slope_divided_by_units: "[[0.2",
         },
     ),
     mlp.check_normalise_batch: (
@@ -193,6 +216,8 @@ ROWS = {
             remember_swapped: "[1.0, 1.0], [[1.0, 10.0], [3.0, 30.0]], 0.1",
             remember_deviation: "[1.0, 1.0], [[1.0, 10.0], [3.0, 30.0]], 0.1",
             remember_added: "[1.0, 1.0], [[1.0, 10.0], [3.0, 30.0]], 0.1",
+            remember_a_tenth: "[4.0, 0.5, 2.0]",
+            remember_a_sum: "[3.0, 1.0]], 1.0",
         },
     ),
     mlp.check_update_ratio: (
@@ -202,6 +227,7 @@ ROWS = {
             ratio_without_log: "[1.0, 2.0, 4.0]",
             ratio_upside_down: "[1.0, 2.0, 4.0]",
             ratio_to_after: "[1.0, 2.0, 4.0]",
+            ratio_of_each_column: "[[10.0, -10.0], [3.0, 0.0]]",
         },
     ),
 }

@@ -60,6 +60,18 @@ def average_of_the_past(x):
     return x.cumsum(0) / torch.arange(1, len(x) + 1)
 
 
+def average_over_a_window(x):
+    return torch.stack([x[max(t - 2, 0) : t + 1].mean() for t in range(len(x))])
+
+
+def average_up_to_8_steps_back(x):
+    rows = []
+    for t in range(len(x)):
+        backs = [back for back in (0, 1, 2, 4, 8) if back <= t]
+        rows.append(torch.stack([x[t - back] for back in backs]).mean())
+    return torch.stack(rows)
+
+
 # --- check_gap_to_uniform -----------------------------------------------------------------------
 
 
@@ -92,6 +104,10 @@ def gap_over_the_rows(scores):
     return gap_by_logsumexp(scores if scores.ndim == 1 else scores.T)
 
 
+def gap_to_the_mean_of_all(scores):
+    return scores.logsumexp(-1) - scores.mean() - log(scores.shape[-1])
+
+
 # Each check with two right solutions, and with wrong ones: the call that first gives one away.
 ROWS = {
     sparse.check_average_log_sparse: (
@@ -103,6 +119,8 @@ ROWS = {
             average_with_one_back_too_few: "[1.0, 2.0, 4.0, 8.0]",
             average_both_ways: "[1.0, 2.0, 4.0, 8.0]",
             average_of_the_past: "[1.0, 2.0, 4.0, 8.0]",
+            average_over_a_window: "16.0, 25.0, 36.0",
+            average_up_to_8_steps_back: "-0.8101",
         },
     ),
     sparse.check_gap_to_uniform: (
@@ -113,6 +131,7 @@ ROWS = {
             gap_of_the_highest: "[0.0, 0.0, 3.0]",
             gap_that_overflows: "[[400.0, 0.0]",
             gap_over_the_rows: "[[2.5, 2.5, 2.5, 2.5]",
+            gap_to_the_mean_of_all: "[[0.0, -4.0, 0.0, 0.0, 1.0]",
         },
     ),
 }

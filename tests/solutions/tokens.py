@@ -38,6 +38,10 @@ def join_without_empty(messages):
     return join_by_loop([message for message in messages if message])
 
 
+def join_by_a_zero_byte(messages):
+    return [byte or 256 for message in messages for byte in (message + "\0").encode()]
+
+
 # --- check_count_bytes --------------------------------------------------------------------------
 
 
@@ -64,6 +68,14 @@ def bytes_border_late(code_points):
 
 def bytes_at_most_three(code_points):
     return sum(1 + (c >= 128) + (c >= 2048) for c in code_points)
+
+
+def bytes_of_two_up_to_12_bits(code_points):
+    return sum(1 + (c >= 128) + (c >= 4096) + (c >= 65536) for c in code_points)
+
+
+def bytes_of_three_up_to_65536(code_points):
+    return sum(1 + (c >= 128) + (c >= 2048) + (c > 65536) for c in code_points)
 
 
 # --- check_join_pair ----------------------------------------------------------------------------
@@ -116,6 +128,27 @@ def join_either_order(ids, pair, new):
     return join_by_index(join_by_index(ids, pair, new), pair[::-1], new)
 
 
+def join_as_bytes(ids, pair, new):
+    return list(bytes(ids).replace(bytes(pair), bytes([new])))
+
+
+def join_as_text(ids, pair, new):
+    text = " ".join(map(str, ids)).replace(f"{pair[0]} {pair[1]}", str(new))
+    return [int(number) for number in text.split()]
+
+
+def join_from_the_first_on(ids, pair, new):
+    joined, last = [], ids[0]  # last: waits for the next id; None after a merge
+    for token in ids[1:]:
+        if (last, token) == pair:
+            joined.append(new)
+            last = None
+        else:
+            joined += [] if last is None else [last]
+            last = token
+    return joined if last is None else [*joined, last]
+
+
 # --- check_apply_merges -------------------------------------------------------------------------
 
 
@@ -161,6 +194,37 @@ def apply_most_frequent_first(ids, merges):
     return ids
 
 
+def apply_and_forget(ids, merges):
+    for pair in sorted(merges, key=merges.get):
+        merge_pair(ids, pair, merges[pair])  # returned, and lost
+    return ids
+
+
+def apply_with_overlap(ids, merges):
+    for pair in sorted(merges, key=merges.get):
+        ids = join_with_overlap(ids, pair, merges[pair])
+    return ids
+
+
+def apply_up_to_the_highest_id(ids, merges):
+    pairs = {new: pair for pair, new in merges.items()}
+    for new in range(256, max(pairs) + 1):
+        ids = merge_pair(ids, pairs[new], new)
+    return ids
+
+
+def apply_from_the_right(ids, merges):
+    while possible := [pair for pair in pairwise(ids) if pair in merges]:
+        ids = merge_pair(ids, possible[-1], merges[possible[-1]])
+    return ids
+
+
+def apply_in_order_of_the_dictionary(ids, merges):
+    for pair, new in merges.items():
+        ids = merge_pair(ids, pair, new)
+    return ids
+
+
 # --- check_quantise_rates -----------------------------------------------------------------------
 
 
@@ -189,6 +253,10 @@ def quantise_with_one_level_less(rates):
     return (rates * 100).round().clamp(0, 499).long()
 
 
+def quantise_upwards(rates):
+    return (rates * 100).ceil().clamp(0, 500).long()
+
+
 # Each check with two right solutions, and with wrong ones: the call that first gives one away.
 ROWS = {
     tokens.check_join_messages: (
@@ -198,6 +266,7 @@ ROWS = {
             join_between: "['hi', 'ho']",
             join_code_points: "['Zürich 👍'",
             join_without_empty: "['Zürich 👍'",
+            join_by_a_zero_byte: "['256', '\\x00']",
         },
     ),
     tokens.check_count_bytes: (
@@ -207,6 +276,8 @@ ROWS = {
             bytes_of_latin: "[101, 252",
             bytes_border_late: "[127, 128]",
             bytes_at_most_three: "[101, 252",
+            bytes_of_two_up_to_12_bits: "[2047, 2048]",
+            bytes_of_three_up_to_65536: "[65535, 65536, 1114111]",
         },
     ),
     tokens.check_join_pair: (
@@ -216,6 +287,9 @@ ROWS = {
             join_only_the_first: "[1, 2, 3, 1, 2]",
             join_again_and_again: "[1, 2, 2]",
             join_either_order: "[2, 1, 1, 2]",
+            join_as_bytes: "[297, 256, 97, 256], (97, 256), 257) raised ValueError",
+            join_as_text: "[297, 256, 97, 256], (97, 256), 257",
+            join_from_the_first_on: "[], (1, 2), 3) raised IndexError",
         },
     ),
     tokens.check_apply_merges: (
@@ -225,6 +299,11 @@ ROWS = {
             apply_from_the_left: "[97, 98, 99], {(98, 99)",
             apply_once: "[97, 98, 99, 97, 98]",
             apply_most_frequent_first: "[97, 98, 99], {(98, 99)",
+            apply_and_forget: "[97, 98, 99], {(97, 98): 256})",
+            apply_with_overlap: "[97, 97, 97, 97]",
+            apply_up_to_the_highest_id: "[97, 98], {}) raised ValueError",
+            apply_from_the_right: "[97, 98, 99], {(97, 98): 256, (98, 99): 257}",
+            apply_in_order_of_the_dictionary: "[99, 97, 98, 99]",
         },
     ),
     tokens.check_quantise_rates: (
@@ -234,6 +313,7 @@ ROWS = {
             quantise_unbounded: "[-0.75",
             quantise_to_tenths: "[0.0, 0.01",
             quantise_with_one_level_less: "[0.0, 0.01",
+            quantise_upwards: "[1.2349, 1.2351]",
         },
     ),
 }

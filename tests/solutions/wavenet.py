@@ -32,6 +32,11 @@ def fuse_channels_in_turn(x):
     return torch.stack([x[:, 0::2], x[:, 1::2]], -1).flatten(-2)
 
 
+def fuse_with_the_steps_first(x):
+    batch, steps, channels = x.shape
+    return x.reshape(steps // 2, batch, 2 * channels)
+
+
 # --- check_normalise_steps ----------------------------------------------------------------------
 
 
@@ -68,6 +73,10 @@ def normalise_as_pytorch_would(x):
     return torch.nn.functional.batch_norm(x, None, None, training=True)
 
 
+def normalise_without_eps(x):
+    return (x - x.mean((0, 1))) / x.std((0, 1), correction=0)
+
+
 # --- check_delay_steps --------------------------------------------------------------------------
 
 
@@ -94,6 +103,16 @@ def delay_from_the_end(x, steps):
 
 def delay_longer(x, steps):
     return torch.nn.functional.pad(x, (0, 0, int(steps), 0))
+
+
+def delay_through_the_batch(x, steps):
+    late = torch.nn.functional.pad(x.flatten(), (int(steps), 0))
+    return late[: x.numel()].view_as(x)
+
+
+def delay_by_joining(x, steps):
+    zeros = x.new_zeros(x.shape[0], int(steps), x.shape[2])
+    return torch.cat([zeros, x[:, : x.shape[1] - int(steps)]], 1)  # may be a negative number
 
 
 # --- check_count_reach --------------------------------------------------------------------------
@@ -166,6 +185,14 @@ def scale_not_variance(returns, start):
     return variance_by_loop(returns, start).sqrt()
 
 
+def variance_of_yesterday_alone(returns, start):
+    return torch.cat([start[None], 0.94 * start + 0.06 * returns[:-1].square()])
+
+
+def variance_with_a_start_of_its_own(returns, start):
+    return variance_by_loop(returns, start or returns.square().mean())  # a start of 0 is none
+
+
 # Each check with two right solutions, and with wrong ones: the call that first gives one away.
 ROWS = {
     wavenet.check_fuse_pairs: (
@@ -175,6 +202,7 @@ ROWS = {
             fuse_backwards: "[[[1.0], [2.0]]]",
             fuse_sum: "[[[1.0], [2.0]]]",
             fuse_channels_in_turn: "[[[1.0, 2.0, 3.0]",
+            fuse_with_the_steps_first: "[15.0, 16.0]], [[17.0",
         },
     ),
     wavenet.check_normalise_steps: (
@@ -185,6 +213,7 @@ ROWS = {
             normalise_everything: "[[[1.9269152",
             normalise_unbiased: "[[[1.9269152",
             normalise_as_pytorch_would: "[[[-1.52559590",
+            normalise_without_eps: "[[[0.00336",
         },
     ),
     wavenet.check_delay_steps: (
@@ -194,6 +223,8 @@ ROWS = {
             delay_into_the_future: "[[[1.0], [2.0], [3.0], [4.0]]], 1",
             delay_from_the_end: "[[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]], 0",
             delay_longer: "[[[1.0], [2.0], [3.0], [4.0]]], 1",
+            delay_through_the_batch: "[13.0, 14.0, 15.0]], [[16.0",
+            delay_by_joining: "[[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]], 5",
         },
     ),
     wavenet.check_count_reach: (
@@ -202,7 +233,7 @@ ROWS = {
             reach_without_the_present: "[1, 1, 1, 1]",
             reach_of_kernels: "[1, 1, 1, 1]",
             reach_undilated: "[1, 2, 4, 8]",
-            reach_by_doubling: "[3, 2], [1, 5]",
+            reach_by_doubling: "[3, 2], [1, 3]",
         },
     ),
     wavenet.check_forecast_variance: (
@@ -212,6 +243,8 @@ ROWS = {
             variance_of_absolutes: "[3.0, -1.0]",
             variance_weights_swapped: "[3.0, -1.0]",
             scale_not_variance: "[3.0, -1.0]",
+            variance_of_yesterday_alone: "[0.0, 0.0, 5.0, 0.0, -2.0]",
+            variance_with_a_start_of_its_own: "[-10.0, 1.0, 1.0]",
         },
     ),
 }
