@@ -115,7 +115,13 @@ def test_a_solution_that_writes_into_its_argument_spoils_nothing(check, right):
         ([("a", 1)], {"a": 1}, "a dictionary was expected, not list"),
         ({"a": 1}, {"a": 1, "b": 2}, "'b' is missing"),
         ({"a": 1, "b": 2}, {"a": 1}, "'b' should not be there"),
+        (torch.tensor([0.0]), torch.tensor([-math.inf]), r"first at \[0\]: 0, not -inf$"),
+        (torch.ones(1), torch.tensor([math.nan]), r"first at \[0\]: 1, not nan$"),
+        (torch.ones(2, device="meta"), torch.ones(2), "it lies on meta, not on cpu"),
         ("two", 2.0, "a number was expected, not str"),
+        ("2.0", 2.0, "a number was expected, not str"),
+        (b"2", 2.0, "a number was expected, not bytes"),
+        (torch.ones(2), 1.0, "a number was expected, not Tensor"),
         (None, 2.0, "a number was expected, not NoneType"),
         (3.0, 2.0, "off by a factor of 1.5"),
         (math.nan, 2.0, "off by a factor of nan"),
@@ -135,11 +141,67 @@ def test_a_difference_is_put_into_words(answer, expected, fault):
         (torch.tensor([math.nan, 1.0]), torch.tensor([math.nan, 1.0000001])),
         (Counter("aab"), {"b": 1, "a": 2}),
         (torch.tensor(2.0), 2.0000001),
+        (2 * torch.ones((), requires_grad=True), 2.0),
+        (2 * torch.ones(3, requires_grad=True), torch.full((3,), 2.0)),
         (math.inf, math.inf),
     ],
 )
 def test_equal_answers_of_other_types_agree(answer, expected):
     agree(lambda: answer, lambda: expected, [()])
+
+
+def _as_tensor(number):
+    return torch.tensor([5.0, number], dtype=torch.float64)
+
+
+def _as_entry(number):
+    return {"a": 5.0, "b": number}
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-3])
+@pytest.mark.parametrize("expected", [-2000.0, 0.003, 0.0, 1.0, 30.0])
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("form", [float, _as_tensor, _as_entry])
+def test_an_error_may_be_as_large_as_the_tolerance_and_no_larger(form, sign, expected, tolerance):
+    largest = tolerance * max(abs(expected), 1)  # relative or absolute, whichever is larger
+    inside, beyond = (form(expected + sign * share * largest) for share in (0.99, 1.01))
+    agree(lambda: inside, lambda: form(expected), [()], tolerance=tolerance)
+    with pytest.raises(NotYet):
+        agree(lambda: beyond, lambda: form(expected), [()], tolerance=tolerance)
+
+
+def test_without_a_tolerance_one_part_in_a_million_is_allowed():
+    agree(lambda: 1 + 0.99e-6, lambda: 1.0, [()])
+    with pytest.raises(NotYet):
+        agree(lambda: 1 - 1.01e-6, lambda: 1.0, [()])
+
+
+@pytest.mark.parametrize("factor", [0.99, 1.01, -1, math.nan])
+@pytest.mark.parametrize("check", ROWS)
+def test_every_check_sees_one_per_cent_a_lost_sign_and_what_is_no_number(check, factor):
+    (right, _), _ = ROWS[check]
+
+    def off(*arguments):
+        answer = right(*arguments)
+        if isinstance(answer, dict):
+            return {key: factor * value for key, value in answer.items()}
+        return factor * (torch.tensor(answer).double() if isinstance(answer, list) else answer)
+
+    with pytest.raises(NotYet, match="gave"):
+        check(off)
+
+
+def test_a_reference_that_writes_into_its_argument_spoils_nothing():
+    x = torch.tensor([1.0, 2.0, 3.0])
+    agree(lambda x: x + 1, lambda x: x.add_(1), [(x,), (x,)])
+    assert x.tolist() == [1, 2, 3]
+
+
+def test_an_answer_that_is_the_argument_itself_is_compared_by_its_numbers():
+    x = torch.tensor([1.0, 2.0, 3.0])
+    agree(lambda x: x, lambda x: 1 * x, [(x,)])
+    with pytest.raises(NotYet, match=r"gave     \[2.0, 4.0, 6.0\]\n  expected \[3.0"):
+        agree(lambda x: x.mul_(2), lambda x: x.mul_(3), [(x,)])
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,16 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
     if isinstance(expected, Tensor):
         if not isinstance(answer, Tensor):
             return f"a tensor was expected, not {type(answer).__name__}"
+        if answer.device != expected.device:
+            return f"it lies on {answer.device}, not on {expected.device}"
         if answer.shape != expected.shape:
             return f"its shape is {tuple(answer.shape)}, not {tuple(expected.shape)}"
         if answer.is_complex():
             return "its numbers are complex"
         answer, expected = answer.double(), expected.double()
-        close = torch.isclose(answer, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+        # Apart, because in one call isclose adds the two.
+        close = torch.isclose(answer, expected, rtol=tolerance, atol=0.0, equal_nan=True)
+        close |= torch.isclose(answer, expected, rtol=0.0, atol=tolerance)
         if close.all():
             return ""
         where = tuple(int(i) for i in (~close).nonzero()[0])
@@ -74,9 +78,8 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
             if fault:
                 return f"first at {key!r}: {fault}"
         return ""
-    try:
-        number = float(answer)
-    except (TypeError, ValueError, RuntimeError):
+    number = _read_number(answer)
+    if number is None:
         return f"a number was expected, not {type(answer).__name__}"
     same = number == expected or math.isclose(
         number, expected, rel_tol=tolerance, abs_tol=tolerance
@@ -84,9 +87,22 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
     return "" if same else f"off by a factor of {number / expected:.4g}" if expected else "not 0"
 
 
+def _read_number(answer: Any) -> float | None:
+    """Return a number, or a tensor that holds one, as a float; None for anything else."""
+    if isinstance(answer, str | bytes):  # float() reads "2.0"
+        return None
+    if isinstance(answer, Tensor):
+        answer = answer.detach()  # float() warns of a tensor with a gradient
+    try:
+        return float(answer)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
 def _factor(answer: Tensor, expected: Tensor, where: tuple[int, ...], tolerance: float) -> str:
     """Say by which factor an element is off, and whether all of them are off by the same."""
-    if not expected[where] or not torch.isfinite(answer[where]):
+    finite = torch.isfinite(answer[where]) and torch.isfinite(expected[where])
+    if not finite or not expected[where]:
         return ""
     factor = answer[where] / expected[where]
     everywhere = torch.allclose(answer, factor * expected, rtol=tolerance, atol=tolerance)
@@ -101,5 +117,6 @@ def _copies(case: tuple[Any, ...]) -> list[Any]:
 
 def _brief(value: Any) -> str:
     """Write a value in one short line."""
-    text = str(value.tolist()) if isinstance(value, Tensor) else repr(value)
+    has_numbers = isinstance(value, Tensor) and not value.is_meta
+    text = str(value.tolist()) if has_numbers else repr(value)
     return text if len(text) <= 120 else text[:117] + "…"
