@@ -10,6 +10,8 @@ from torch.testing import assert_close
 
 from coursekit.layers.basic import Tanh
 from coursekit.models.mlp import MLP, MLPConfig
+from coursekit.models.wavenet import PairFusion, PairFusionConfig
+from coursekit.training.engine import Engine
 
 SIZES = {"vocab_size": 11, "context": 3, "d_embedding": 5, "d_hidden": 7, "n_hidden": 2}
 
@@ -86,6 +88,27 @@ def test_a_batch_is_learnt_by_heart():
         loss.backward()
         optimiser.step()
     assert loss.item() < 0.02
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: MLP(MLPConfig(**SIZES, normalised=True)),
+        lambda: PairFusion(PairFusionConfig(vocab_size=11, context=4, d_embedding=5, d_hidden=7)),
+    ],
+)
+def test_a_model_with_batch_norm_trains_in_bfloat16(model):
+    exact, narrow = model(), model()
+    narrow.load_state_dict(exact.state_dict())
+    tokens, targets = torch.randint(11, (13, 4)), torch.randint(11, (13,))
+    losses = []
+    for network, precision in ((exact, None), (narrow, torch.bfloat16)):
+        engine = Engine(precision).start(network, torch.optim.SGD(network.parameters(), lr=0.1))
+        losses.append(engine.backward(F.cross_entropy, tokens, targets))
+        assert engine.step(None)
+    assert_close(losses[0], losses[1], rtol=0.01, atol=0)
+    for one, other in zip(exact.buffers(), narrow.buffers(), strict=True):
+        assert_close(one, other, rtol=0.05, atol=0.02)
 
 
 def test_activation_and_gain_are_arguments():

@@ -177,6 +177,15 @@ def test_a_context_too_short_is_refused():
         NGram(smooth(counts_of(3), 1.0))(torch.zeros(2, 1, dtype=torch.long))
 
 
+@pytest.mark.parametrize("wrong", [-1, V, V + 3])
+@pytest.mark.parametrize("model", [NGram(smooth(counts_of(3), 1.0)), Bigram(V)])
+def test_an_id_outside_the_vocabulary_is_not_looked_up(model, wrong):
+    tokens = torch.tensor([[0, 2, 1], [3, 1, wrong]])
+    with pytest.raises(ValueError, match=rf"{wrong}.* outside 0 … 4: was another vocabulary used"):
+        model(tokens)
+    assert model(tokens.flip(1)).shape == (2, V)  # what is not read is not judged
+
+
 def test_one_hot_times_weights_is_a_lookup():
     model = Bigram(V)
     tokens = torch.tensor([[0, 3], [4, 1], [2, 2]])

@@ -59,8 +59,8 @@ class BatchNorm1d(nn.Module):
     so that (B, T, C) has C of them; PyTorch's module wants (B, C, T) for that.
 
     In training mode the batch's own statistics are used, with the biased variance 1/n Σ; in
-    evaluation mode the running ones, whose variance is the unbiased 1/(n-1) Σ. PyTorch has the
-    same two.
+    evaluation mode the running ones, whose variance is the unbiased 1/(n-1) Σ. Of bfloat16
+    numbers they are computed in float32. PyTorch does the same.
 
     Args:
         d_model: channels C.
@@ -70,7 +70,8 @@ class BatchNorm1d(nn.Module):
 
     def __init__(self, d_model: int, *, momentum: float = 0.1, eps: float = 1e-5) -> None:
         super().__init__()
-        self.momentum, self.eps = momentum, eps
+        self.momentum = momentum
+        self.eps = eps
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
         self.register_buffer("running_mean", torch.zeros(d_model))
@@ -79,22 +80,23 @@ class BatchNorm1d(nn.Module):
     def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
         """Normalise `x`; in training mode, also update the running statistics."""
         axes = tuple(range(x.ndim - 1))
-        mean = x.mean(axes) if self.training else self.running_mean
-        centred = x - mean
-        variance = centred.square().mean(axes) if self.training else self.running_var
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))  # a float64 stays one
+        mean = wide.mean(axes) if self.training else self.running_mean.to(wide)
+        centred = wide - mean
+        variance = centred.square().mean(axes) if self.training else self.running_var.to(wide)
         if self.training:
             self._remember(mean, variance, x.numel() // x.shape[-1])
-        return centred * (self.weight * (variance + self.eps).rsqrt()) + self.bias
+        scale = self.weight * (variance + self.eps).rsqrt()
+        return (centred * scale + self.bias).to(x.dtype)
 
     @torch.no_grad()
     def _remember(self, mean: Float[Tensor, "C"], variance: Float[Tensor, "C"], n: int) -> None:
         """Move the running statistics a little towards those of a batch of `n` vectors."""
         if n < 2:
-            raise ValueError(
-                f"{n} vector in the batch has no variance: train on two or more, or call eval()"
-            )
-        self.running_mean.lerp_(mean, self.momentum)
-        self.running_var.lerp_(variance * n / (n - 1), self.momentum)
+            raise ValueError(f"a batch of {n} has no variance: train on two, or call eval()")
+        unbiased = variance * n / (n - 1)
+        self.running_mean.lerp_(mean.to(self.running_mean), self.momentum)
+        self.running_var.lerp_(unbiased.to(self.running_var), self.momentum)
 
 
 class LayerNorm(nn.Module):

@@ -64,8 +64,10 @@ class MLP(nn.Module):
         output_gain: float = 0.1,
     ) -> None:
         super().__init__()
-        self.config, self.context = config, config.context
-        width, hidden = config.context * config.d_embedding, []
+        self.config = config
+        self.context = config.context
+        width = config.context * config.d_embedding
+        hidden = []
         for _ in range(config.n_hidden):
             hidden.append(Linear(width, config.d_hidden, bias=not config.normalised, gain=gain))
             width = config.d_hidden

@@ -91,8 +91,13 @@ class NGram(nn.Module):
         """Return the log-probabilities after the last `context` of the T tokens.
 
         They are logits that happen to be normalised; an impossible token has -inf.
+
+        Raises:
+            ValueError: if there are fewer tokens, or an id is not one of the table's.
         """
-        return self.log_table[_row(take_context(tokens, self.context), self.vocab_size)]
+        read = take_context(tokens, self.context)
+        _refuse_unknown_ids(read, self.vocab_size)
+        return self.log_table[_row(read, self.vocab_size)]
 
 
 class Bigram(nn.Module):
@@ -109,8 +114,14 @@ class Bigram(nn.Module):
         self.weights = nn.Parameter(torch.randn(vocab_size, vocab_size))
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B V"]:
-        """Return the logits after the last of the T tokens."""
-        return self.weights[tokens[:, -1]]
+        """Return the logits after the last of the T tokens.
+
+        Raises:
+            ValueError: if its id is not one of the matrix's.
+        """
+        last = tokens[:, -1]
+        _refuse_unknown_ids(last, len(self.weights))  # -1 would read the last row
+        return self.weights[last]
 
 
 def _context_of(n_contexts: int, vocab_size: int) -> int:
@@ -141,8 +152,12 @@ def _refuse_what_cannot_be_counted(windows: Int[Tensor, "N n"], vocab_size: int)
             f"{vocab_size} tokens and order {order} need {vocab_size**order:,} cells, "
             f"more than {LARGEST_TABLE:,}: lower the order, or merge rare tokens"
         )
-    if windows.numel() and not 0 <= windows.min() <= windows.max() < vocab_size:
+    _refuse_unknown_ids(windows, vocab_size)
+
+
+def _refuse_unknown_ids(tokens: Int[Tensor, "*N"], vocab_size: int) -> None:
+    if tokens.numel() and not 0 <= tokens.min() <= tokens.max() < vocab_size:
         raise ValueError(
-            f"ids run from {windows.min()} to {windows.max()}, "
+            f"ids run from {tokens.min()} to {tokens.max()}, "
             f"outside 0 … {vocab_size - 1}: was another vocabulary used?"
         )
