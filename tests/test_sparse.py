@@ -87,7 +87,7 @@ def test_log_sparse_is_dense_attention_with_that_mask(steps, masked):
 
 
 def test_log_sparse_refuses_more_queries_than_keys():
-    with pytest.raises(ValueError, match="57 queries on 56 keys: the queries must be the last"):
+    with pytest.raises(ValueError, match=r"57 queries on 56 keys.*so give at least as many keys"):
         attend_log_sparse(*three(S + 1))
 
 
@@ -155,6 +155,23 @@ def test_a_sample_is_fixed_by_its_seed_and_has_no_place_twice():
     assert not torch.equal(keys, sample_keys(S, 20, 4))
     assert len(keys.unique()) == 20
     assert 0 <= keys.min() < keys.max() < S
+
+
+@pytest.mark.parametrize("sample", [lambda: sample_keys(S, 20, 3), lambda: sample_growing(S, 2, 3)])
+def test_a_caller_may_change_the_sample_that_he_got(sample):
+    keys = sample()
+    before = keys.clone()
+    keys += 100
+    assert torch.equal(sample(), before)
+
+
+@pytest.mark.parametrize("score", [score_sample, score_past])
+def test_scores_have_gradients_after_a_first_use_in_inference_mode(score):
+    q, k, _ = three(T - 1, T - 1)  # a length that no other test has drawn for
+    with torch.inference_mode():
+        score(q, k, 3, 7)
+    score(q.requires_grad_(), k.requires_grad_(), 3, 7).square().sum().backward()
+    assert q.grad.abs().sum() > 0
 
 
 # ProbSparse
@@ -275,16 +292,18 @@ def test_a_growing_sample_holds_about_the_logarithm_of_the_places():
         assert abs(sum(counts) / 40 - expected) < 3 * (expected / 40) ** 0.5
 
 
-def test_scores_on_the_past_measure_by_what_a_query_may_read():
+@pytest.mark.parametrize(("factor", "seed"), [(5, 0), (2, 3)])
+def test_scores_on_the_past_measure_by_what_a_query_may_read(factor, seed):
     q, k, _ = three(T, T)
-    keys = sample_growing(T, 5)
+    keys = sample_growing(T, factor, seed)
     scores = torch.einsum("bhtd,bhsd->bhts", q, k) / D**0.5
     for t in range(T):
         seen = scores[..., t, :][..., keys[keys <= t]]
         expected = seen.amax(-1) - seen.mean(-1)
-        assert_close(max_minus_mean(score_past(q, k))[..., t], expected, **EXACT)
+        found = max_minus_mean(score_past(q, k, factor, seed))[..., t]
+        assert_close(found, expected, **EXACT)
         if len(seen[0, 0]) == 1:
-            assert (max_minus_mean(score_past(q, k))[..., t] == 0).all()
+            assert (found == 0).all()
 
 
 def test_who_arrives_is_judged_by_those_before():
@@ -317,6 +336,28 @@ def test_active_rows_read_their_past_and_lazy_rows_get_its_mean():
     assert 0 < chosen.sum() < chosen.numel() / 2
     mean = v.cumsum(-2) / torch.arange(1, T + 1)[:, None]
     assert_close(found, torch.where(chosen[..., None], dense, mean), **EXACT)
+
+
+@pytest.mark.parametrize(
+    ("factor", "given"),
+    [
+        (2, {}),
+        (1, {"seed": 3}),
+        (1, {"score": score_sample}),
+        (1, {"choose": choose_top}),
+        (1, {"fill": fill_running_sum}),
+        (1, {"seed": 3, "score": score_sample, "choose": choose_top, "fill": fill_mean}),
+    ],
+)
+def test_each_argument_of_the_past_rule_has_its_effect(factor, given):
+    q, k, v = three(T, T)
+    score, choose = given.get("score", score_past), given.get("choose", choose_on_arrival)
+    gain = max_minus_mean(score(q, k, factor, given.get("seed", 0)))
+    active = choose(gain, factor)[..., None]
+    lazy = given.get("fill", fill_running_mean)(v, T)
+    found = prob_sparse_past(factor, **given)(q, k, v)
+    assert_close(found, torch.where(active, attend_past(q, k, v), lazy), **EXACT)
+    assert differing(found, prob_sparse_past(1)(q, k, v)).any()
 
 
 def test_a_longer_sequence_changes_nothing_that_was():

@@ -1,7 +1,6 @@
 """Attention that reads few keys, or for few queries: LogSparse and ProbSparse as rules."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import ceil, log
 
 import torch
@@ -50,13 +49,19 @@ def attend_log_sparse(
     Equals `attend` with `allow_log_sparse`, with T · (log₂ S + 2) scores instead of T · S: all
     queries read their key at one distance together. With T < S the queries are the last T steps.
     """
-    steps, gap = q.shape[-2], k.shape[-2] - q.shape[-2]
+    steps = q.shape[-2]
+    gap = k.shape[-2] - steps
     if gap < 0:
-        raise ValueError(f"{steps} queries on {k.shape[-2]} keys: the queries must be the last")
+        raise ValueError(
+            f"{steps} queries on {k.shape[-2]} keys: the queries are the last steps of the keys, "
+            "so give at least as many keys"
+        )
     backs = [0, *(1 << j for j in range((k.shape[-2] - 1).bit_length()))]
-    scores, parts = [], []
+    scores = []
+    parts = []
     for back in backs:
-        first, start = max(back - gap, 0), max(gap - back, 0)  # of the queries, of their keys
+        first = max(back - gap, 0)  # of the queries
+        start = max(gap - back, 0)  # of their keys
         part = slice(start, start + steps - first)
         score = (q[..., first:, :] * k[..., part, :]).sum(-1) / q.shape[-1] ** 0.5
         if allowed is not None:
@@ -118,14 +123,12 @@ def count_active(steps: int, factor: float | int = 5) -> int:
     return min(max(ceil(factor * log(steps)), 1), steps)
 
 
-@lru_cache(maxsize=64)
 def sample_keys(n_key: int, count: int, seed: int = 0) -> Int[Tensor, "K"]:
     """Return `count` different places among `n_key`; for one seed always the same ones."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randperm(n_key, generator=generator)[:count].sort().values
 
 
-@lru_cache(maxsize=64)
 def sample_growing(n_key: int, factor: float | int = 5, seed: int = 0) -> Int[Tensor, "K"]:
     """Return sampled places such that the first t hold about factor · ln t, whatever follows.
 
@@ -179,7 +182,8 @@ def choose_on_arrival(gain: Float[Tensor, "*N T"], factor: float | int = 5) -> B
     u = ⌈factor · ln 2ʲ⌉: if the order is by chance, about u of these 2ʲ queries do. The first 2u
     that do are taken: O(log² T) queries in all, whatever comes.
     """
-    steps, chosen = gain.shape[-1], [torch.ones_like(gain[..., :1], dtype=torch.bool)]
+    steps = gain.shape[-1]
+    chosen = [torch.ones_like(gain[..., :1], dtype=torch.bool)]
     for start in (1 << j for j in range((steps - 1).bit_length())):
         u = count_active(start, factor)
         bar = gain[..., :start].topk(u).values[..., -1:]
@@ -221,7 +225,8 @@ def prob_sparse(
         active = gain.topk(count_active(q.shape[-2], factor), sorted=False).indices[..., None]
         chosen = F.pad(_take(q, active), (0, 0, 0, 1))  # a query of zeros gets the mean
         mixed = F.scaled_dot_product_attention(chosen, k, v)
-        mixed, mean = mixed[..., :-1, :], mixed[..., -1:, :]
+        mean = mixed[..., -1:, :]
+        mixed = mixed[..., :-1, :]
         lazy = mean.expand(*q.shape[:-1], v.shape[-1])
         # Adding, unlike writing, passes all slopes on without a copy of T · D numbers.
         return lazy.scatter_add(-2, active.expand_as(mixed), mixed - mean)
