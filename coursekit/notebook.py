@@ -25,7 +25,7 @@ from coursekit import __version__, plot
 from coursekit.data import provenance
 from coursekit.device import pick_device, seed_everything
 
-_session = SimpleNamespace(notebook="", claims=[], figures=set())
+_session = SimpleNamespace(notebook="", claims={}, figures=set())
 
 
 class ClaimError(AssertionError):
@@ -40,7 +40,9 @@ def setup(notebook: str, *, seed: int = 42, device: str | None = None) -> torch.
         seed: where Python's, NumPy's and torch's generators start.
         device: "cpu", "cuda", …; else COURSEKIT_DEVICE, else the CPU.
     """
-    _session.notebook, _session.claims, _session.figures = notebook, [], set()
+    _session.notebook = notebook
+    _session.claims = {}
+    _session.figures = set()
     seed_everything(seed)
     plot.use_house_style()
     chosen = pick_device(device)
@@ -72,6 +74,9 @@ def claim(
 ) -> None:
     """Assert that a measured value lies in its band, print it, and record it if asked.
 
+    A cell may be run again: its claim takes the place of the earlier one. With a ledger, where
+    every cell runs once, a second claim of one name is another claim, and refused.
+
     Args:
         name: what is claimed; once in a notebook.
         value: the figure just measured.
@@ -83,38 +88,45 @@ def claim(
 
     Raises:
         ClaimError: if the value is outside its band, or not a number.
-        ValueError: if the name was used before, the band is empty or open on both sides,
-            or a data set of `data` was not read.
+        ValueError: if the band is empty or open on both sides, a data set of `data` was not
+            read, the value is several numbers, or a run with a ledger has used the name before.
     """
     used = provenance()
     datasets = [data] if isinstance(data, str) else list(data)
-    unread = [dataset for dataset in datasets if dataset not in used]
-    if stand_in and any(used.get(dataset) == "stand-in" for dataset in datasets):
-        low, high = stand_in
-    if unread or not low <= high or (math.isinf(low) and math.isinf(high)):
-        raise ValueError(f"claim {name!r}: band [{low}, {high}], data sets not read: {unread}")
-    if any(earlier["name"] == name for earlier in _session.claims):
-        raise ValueError(f"claim {name!r} was made before: run the notebook from its start")
-    value = float(value.detach() if isinstance(value, torch.Tensor) else value)
+    _refuse_unread(name, datasets, used)
+    _refuse_empty_band(name, low, high)
+    if stand_in:
+        _refuse_empty_band(name, *stand_in)
+        if any(used[dataset] == "stand-in" for dataset in datasets):
+            low, high = stand_in
+    if name in _session.claims and os.environ.get("COURSEKIT_LEDGER"):
+        raise ValueError(f"two claims are called {name!r}: give each a name of its own")
+    value = _to_number(name, value)
     held = low <= value <= high
     shell = get_ipython()
-    _session.claims.append(
-        {
-            "name": name,
-            "value": value if math.isfinite(value) else None,
-            "low": low if math.isfinite(low) else None,
-            "high": high if math.isfinite(high) else None,
-            "held": held,
-            "notebook": _session.notebook,
-            "cell": shell.execution_count if shell else None,
-            "data": {dataset: used[dataset] for dataset in datasets},
-            "headline": headline,
-            "why": why,
-        }
-    )
+    _session.claims[name] = {
+        "name": name,
+        "value": value if math.isfinite(value) else None,
+        "low": low if math.isfinite(low) else None,
+        "high": high if math.isfinite(high) else None,
+        "held": held,
+        "notebook": _session.notebook,
+        "cell": shell.execution_count if shell else None,
+        "data": {dataset: used[dataset] for dataset in datasets},
+        "headline": headline,
+        "why": why,
+    }
     _record_claims()
+    if math.isnan(value):
+        raise ClaimError(
+            f"{name} is not a number (nan): look for 0 / 0, inf - inf or the mean of nothing "
+            "in what it was computed from"
+        )
     if not held:
-        raise ClaimError(f"{name} = {value:.6g} is not {_band(low, high)} ({why})")
+        raise ClaimError(
+            f"{name} = {value:.6g} is not {_band(low, high)} ({why}): if you changed something, "
+            "this is its effect; if not, restart the kernel and run all cells"
+        )
     print(f"✓ {name} = {value:.6g} is {_band(low, high)}")
 
 
@@ -124,19 +136,21 @@ def figure(name: str, *, alt: str) -> None:
     Saved as PNG and SVG, named by notebook and figure, if COURSEKIT_FIGURES names a folder.
 
     Raises:
-        ValueError: if the text is missing, no figure is open, or the name was used before.
+        ValueError: if the text is missing, no figure is open, or a run that saves its figures has
+            used the name before.
     """
-    if not alt.strip() or not plt.get_fignums() or name in _session.figures:
-        raise ValueError(
-            f"figure {name!r}: draw first, describe it in `alt`, use each name once "
-            "(after a change, run the notebook from its start)"
-        )
+    folder = os.environ.get("COURSEKIT_FIGURES")
+    if not alt.strip():
+        raise ValueError(f"figure {name!r} has no text: describe in `alt` what it shows")
+    if not plt.get_fignums():
+        raise ValueError(f"figure {name!r}: nothing is drawn; plot in the same cell, before this")
+    if folder and name in _session.figures:
+        raise ValueError(f"two figures are called {name!r}: give each a name of its own")
     _session.figures.add(name)
     drawn = plt.gcf()
     png = io.BytesIO()
     drawn.savefig(png, format="png", dpi=120, metadata={"Software": None})
     png = _with_palette(png)
-    folder = os.environ.get("COURSEKIT_FIGURES")
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         stem = f"{_session.notebook}-{name}"
@@ -159,6 +173,37 @@ def _with_palette(png: io.BytesIO) -> io.BytesIO:
     return small
 
 
+def _refuse_unread(name: str, datasets: list[str], used: dict[str, str]) -> None:
+    unread = [dataset for dataset in datasets if dataset not in used]
+    if unread:
+        raise ValueError(
+            f"claim {name!r} rests on {', '.join(unread)}, which was not read: load it first, or "
+            f"correct `data` (read so far: {', '.join(used) or 'nothing'})"
+        )
+
+
+def _refuse_empty_band(name: str, low: float, high: float) -> None:
+    if math.isnan(low) or math.isnan(high):
+        raise ValueError(f"claim {name!r}: an end of its band is nan; give numbers")
+    if low > high:
+        raise ValueError(
+            f"claim {name!r}: nothing lies in [{low:.6g}, {high:.6g}]: low comes first"
+        )
+    if math.isinf(low) and math.isinf(high):
+        raise ValueError(f"claim {name!r} has no band and can't fail: give low, high or both")
+
+
+def _to_number(name: str, value: float | torch.Tensor) -> float:
+    if isinstance(value, torch.Tensor):
+        if value.numel() != 1:
+            raise ValueError(
+                f"claim {name!r}: its value has the shape {tuple(value.shape)}; claim one number, "
+                "such as its maximum or mean"
+            )
+        value = value.detach()
+    return float(value)
+
+
 def _band(low: float, high: float) -> str:
     """Say a band in words."""
     if math.isinf(high):
@@ -174,4 +219,5 @@ def _record_claims() -> None:
     if folder:
         path = Path(folder) / f"{_session.notebook}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(_session.claims, indent=1, ensure_ascii=False), "utf-8")
+        claims = list(_session.claims.values())
+        path.write_text(json.dumps(claims, indent=1, ensure_ascii=False), "utf-8")

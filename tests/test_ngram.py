@@ -178,8 +178,9 @@ def test_a_context_too_short_is_refused():
 
 
 @pytest.mark.parametrize("wrong", [-1, V, V + 3])
-@pytest.mark.parametrize("model", [NGram(smooth(counts_of(3), 1.0)), Bigram(V)])
-def test_an_id_outside_the_vocabulary_is_not_looked_up(model, wrong):
+@pytest.mark.parametrize("make", [lambda: NGram(smooth(counts_of(3), 1.0)), lambda: Bigram(V)])
+def test_an_id_outside_the_vocabulary_is_not_looked_up(make, wrong):
+    model = make()
     tokens = torch.tensor([[0, 2, 1], [3, 1, wrong]])
     with pytest.raises(ValueError, match=rf"{wrong}.* outside 0 … 4: was another vocabulary used"):
         model(tokens)

@@ -59,6 +59,20 @@ def test_two_setups_draw_the_same_numbers(bare):
     assert draw() == draw()
 
 
+def test_another_seed_is_another_draw(bare):
+    drawn = []
+    for seed in (3, 4):
+        setup("07_test", seed=seed)
+        drawn.append((random.random(), np.random.rand(), torch.rand(1).item()))  # noqa: NPY002
+    assert all(one != other for one, other in zip(*drawn, strict=True))
+
+
+def test_a_device_that_is_named_is_the_one_that_setup_returns(bare, monkeypatch, capsys):
+    monkeypatch.setenv("COURSEKIT_DEVICE", "meta")
+    assert setup("07_test", device="cpu") == torch.device("cpu")
+    assert "device cpu" in capsys.readouterr().out
+
+
 def test_setup_says_what_runs_where(bare, capsys):
     assert setup("07_test", seed=3) == torch.device("cpu")
     said = capsys.readouterr().out
@@ -109,8 +123,8 @@ def test_a_loss_that_still_has_its_graph_can_be_claimed(begun, capsys):
         (1.5, {"low": 2.0}, r"loss = 1\.5 is not at least 2 \(five seeds\)"),
         (3.5, {"high": 3.0}, r"loss = 3\.5 is not at most 3 \(five seeds\)"),
         (math.inf, {"high": 3.0}, r"loss = inf is not at most 3 \(five seeds\)"),
-        (math.nan, {"low": 2.0, "high": 3.0}, r"loss = nan is not in \[2, 3\]"),
-        (math.nan, {"high": 3.0}, r"loss = nan is not at most 3"),
+        (math.nan, {"low": 2.0, "high": 3.0}, r"loss is not a number \(nan\): look for 0 / 0"),
+        (math.nan, {"high": 3.0}, r"loss is not a number \(nan\): look for 0 / 0"),
     ],
 )
 def test_a_value_outside_its_band_fails(begun, capsys, value, band, words):
@@ -119,21 +133,58 @@ def test_a_value_outside_its_band_fails(begun, capsys, value, band, words):
     assert not capsys.readouterr().out
 
 
-def test_a_name_is_claimed_once(begun):
+def test_a_claim_that_fails_says_what_to_do(begun):
+    with pytest.raises(
+        ClaimError, match=r"if you changed something, .*; if not, restart the kernel"
+    ):
+        claim("loss", 3.5, 2.0, 3.0, why="five seeds")
+
+
+def test_a_cell_may_be_run_again_and_its_claim_takes_the_place_of_the_first(begun, capsys):
     claim("loss", 1.0, high=2.0, why="")
-    with pytest.raises(ValueError, match="'loss' was made before: run the notebook from its start"):
-        claim("loss", 1.0, high=2.0, why="")
+    claim("other", 0.0, high=2.0, why="")
+    with pytest.raises(ClaimError):  # after a change, say
+        claim("loss", 9.0, high=2.0, why="")
+    claim("loss", 1.5, high=2.0, why="")
+    kept = [(one["name"], one["value"]) for one in notebook._session.claims.values()]
+    assert kept == [("loss", 1.5), ("other", 0.0)]
+    assert capsys.readouterr().out.endswith("✓ loss = 1.5 is at most 2\n")
+
+
+def test_with_a_ledger_two_claims_of_one_name_are_refused(ledger):
+    claim("loss", 1.0, high=2.0, why="")
+    with pytest.raises(ValueError, match="two claims are called 'loss': give each a name of its"):
+        claim("loss", 1.5, high=2.0, why="")
+    assert [one["value"] for one in ledger()] == [1.0]
     setup("07_test")
-    claim("loss", 1.0, high=2.0, why="")
+    claim("loss", 1.5, high=2.0, why="")
+    assert [one["value"] for one in ledger()] == [1.5]
+
+
+NAN = math.nan
 
 
 @pytest.mark.parametrize(
-    "band",
-    [{}, {"low": 3.0, "high": 2.0}, {"low": math.nan}, {"low": 0.0, "data": ["unread"]}],
+    ("given", "words"),
+    [
+        ({}, "claim 'loss' has no band and can't fail: give low, high or both"),
+        ({"low": 3.0, "high": 2.0}, r"claim 'loss': nothing lies in \[3, 2\]: low comes first"),
+        ({"low": NAN}, "claim 'loss': an end of its band is nan; give numbers"),
+        ({"low": 0.0, "high": NAN}, "claim 'loss': an end of its band is nan; give numbers"),
+        ({"low": 0.0, "stand_in": (3.0, 2.0)}, r"nothing lies in \[3, 2\]: low comes first"),
+        ({"low": 0.0, "data": "far"}, r"rests on far, which was not read: .*so far: real, spare\)"),
+        ({"low": 0.0, "data": ["real", "a", "b"]}, "rests on a, b, which was not read: load it"),
+        (
+            {"low": 0.0, "value": torch.ones(2, 3)},
+            r"has the shape \(2, 3\); claim one number, such",
+        ),
+    ],
 )
-def test_a_claim_that_says_nothing_is_refused(begun, band):
-    with pytest.raises(ValueError, match=r"claim 'loss': band \[.*\], data sets not read: \["):
-        claim("loss", 2.5, **band, why="")
+def test_a_claim_that_says_nothing_is_refused_in_one_sentence(begun, given, words):
+    with pytest.raises(ValueError, match=words) as refusal:
+        claim("loss", **({"value": 2.5, "why": ""} | given))
+    assert str(refusal.value).count("loss") == 1
+    assert not notebook._session.claims
 
 
 @pytest.mark.parametrize(("data", "holds"), [(["real"], False), (["real", "spare"], True)])
@@ -209,18 +260,28 @@ def test_figures_whose_names_have_dots_are_kept_apart(begun, monkeypatch, tmp_pa
 @pytest.mark.parametrize("alt", ["", " \n"])
 def test_a_figure_without_text_is_refused(begun, alt):
     draw()
-    with pytest.raises(ValueError, match="describe it in `alt`"):
+    with pytest.raises(ValueError, match="'curve' has no text: describe in `alt` what it shows"):
         figure("curve", alt=alt)
 
 
 def test_a_figure_not_drawn_is_refused(begun):
-    with pytest.raises(ValueError, match="'curve': draw first"):
+    with pytest.raises(ValueError, match="'curve': nothing is drawn; plot in the same cell"):
         figure("curve", alt="A line")
 
 
-def test_a_figure_name_is_used_once(begun):
+def test_a_cell_with_a_figure_may_be_run_again(begun):
+    for _ in range(2):
+        draw()
+        figure("curve", alt="A line")
+    assert len(begun) == 2
+
+
+def test_where_figures_are_saved_two_of_one_name_are_refused(begun, monkeypatch, tmp_path):
+    monkeypatch.setenv("COURSEKIT_FIGURES", str(tmp_path / "figures"))
     draw()
     figure("curve", alt="A line")
     draw()
-    with pytest.raises(ValueError, match="use each name once"):
+    with pytest.raises(ValueError, match="two figures are called 'curve': give each a name of its"):
         figure("curve", alt="A line")
+    setup("07_test")
+    figure("curve", alt="A line")
