@@ -32,7 +32,9 @@ made for it, and that nbval still has what is replaced.
 import functools
 import math
 import os
+import shutil
 import time
+from pathlib import Path
 from queue import Empty
 
 import pytest
@@ -64,6 +66,23 @@ def kind_now(name: str) -> str | None:
     return kind(DATASETS[name]) if name in DATASETS else None
 
 
+@functools.cache
+def warm_matplotlib(folder):
+    """Make a folder for MPLCONFIGDIR in which a kernel finds Matplotlib's list of fonts.
+
+    A kernel that has to build that list says so on its error stream if it takes over 5 s.
+    """
+    import matplotlib as mpl
+    from matplotlib import font_manager  # noqa: F401 (builds the list, if this machine has none)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for fonts in Path(mpl.get_cachedir()).glob("fontlist-*.json"):
+        unfinished = folder / f"{fonts.name}.{os.getpid()}"  # two workers may come here at once
+        shutil.copyfile(fonts, unfinished)
+        unfinished.replace(folder / fonts.name)
+    return folder
+
+
 def surroundings(root):
     """Name variables that make an unusual place for a kernel, yet one in which Jupyter starts."""
     from jupyter_core.paths import jupyter_runtime_dir
@@ -74,7 +93,8 @@ def surroundings(root):
     home = str(root / "conftest.py" / "home")  # inside a file: nobody can make it, not even root
     own = root / "build" / "test"
     kept = {"COURSEKIT_CACHE": cache_folder(), "JUPYTER_RUNTIME_DIR": jupyter_runtime_dir()}
-    given = {"IPYTHONDIR": own / "ipython", "MPLCONFIGDIR": own / "matplotlib"}
+    fonts = warm_matplotlib(own / "matplotlib")
+    given = {"IPYTHONDIR": own / "ipython", "MPLCONFIGDIR": fonts}
     return {
         **dict.fromkeys(("HOME", "USERPROFILE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), home),
         **{name: str(folder) for name, folder in (kept | given).items()},

@@ -29,8 +29,9 @@ class HonestyCard:
         seconds: of training, for one seed. Left out, the card is the same on each machine.
 
     Raises:
-        ValueError: if a baseline is missing without a reason, or rows were not all scored on the
-            same windows.
+        ValueError: if a baseline is missing without a reason, rows were not all scored on the same
+            windows, a row has no scores, two have one name, or `seconds` or `without` name what
+            is not there.
     """
 
     title: str
@@ -43,38 +44,51 @@ class HonestyCard:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = list(self.baselines)
-        given = [kind for kind in KINDS if any(name.startswith(kind) for name in names)]
-        missing = [kind for kind in KINDS if kind not in {*given, *self.without}]
-        if missing or not names:
+        self._refuse_missing_baselines()
+        self._refuse_bad_names()
+        first = next(iter(self.rows))
+        for name, scores in self.rows.items():
+            for score in scores:
+                _refuse_other_windows(name, score, first, self.rows[first][0])
+
+    def _refuse_missing_baselines(self) -> None:
+        missing = [kind for kind in KINDS if not self._has(kind) and kind not in self.without]
+        if not self.baselines:
+            missing = KINDS  # whatever the reasons: a card without any baseline says nothing
+        if missing:
             raise ValueError(
-                f"baselines missing: {', '.join(missing or KINDS)}. Score them on the same "
+                f"baselines missing: {', '.join(missing)}. Score them on the same "
                 "windows (last_value, seasonal_naive, fit_linear), or say why not: "
                 "without={'seasonal naive': 'days of trading have no season'}"
             )
-        strangers = {*self.seconds} - {*self.rows} | {*self.models} & {*self.baselines}
-        strangers |= {name for name, row in self.rows.items() if not row}
-        if strangers:
-            raise ValueError(f"each row needs one name and its scores; see {sorted(strangers)}")
-        scores = [(name, score) for name, row in self.rows.items() for score in row]
-        _, first = scores[0]
-        for name, score in scores:
-            if (score.windows, score.horizon) != (first.windows, first.horizon):
+
+    def _has(self, kind: str) -> bool:
+        return any(name.startswith(kind) for name in self.baselines)
+
+    def _refuse_bad_names(self) -> None:
+        for name in self.models:
+            if name in self.baselines:
+                raise ValueError(f"{name!r} is a baseline and a model: give one another name")
+        for name, scores in self.rows.items():
+            if not scores:
+                raise ValueError(f"{name!r} has no scores: add one for each seed, or drop the row")
+        for name in self.seconds:
+            if name not in self.rows:
                 raise ValueError(
-                    f"{name!r} was scored on {score.windows} windows of {score.horizon} steps, "
-                    f"{names[0]!r} on {first.windows} of {first.horizon}: score all on the same"
+                    f"seconds are given for {name!r}, which is no row: name one of "
+                    f"{', '.join(self.rows)}"
                 )
-            if not math.isclose(score.target_mean, first.target_mean, rel_tol=1e-6, abs_tol=1e-6):
-                raise ValueError(
-                    f"{name!r} was scored on other targets than {names[0]!r}, or in another "
-                    "scale: cut the windows with the same ends and scaler"
-                )
+        for kind in self.without:
+            if kind not in KINDS:
+                raise ValueError(f"without={kind!r}: only {', '.join(KINDS)} need a reason")
 
     @property
     def rows(self) -> dict[str, list[ForecastScore]]:
         """The scores of each row, baselines first."""
-        every = {**self.baselines, **self.models}
-        return {n: [s] if isinstance(s, ForecastScore) else list(s) for n, s in every.items()}
+        rows = {}
+        for name, scores in {**self.baselines, **self.models}.items():
+            rows[name] = [scores] if isinstance(scores, ForecastScore) else list(scores)
+        return rows
 
     @property
     def best(self) -> str:
@@ -86,17 +100,21 @@ class HonestyCard:
         unit = self.unit or "own unit"
         square = f"({unit})²" if " " in unit else f"{unit}²"
         head = ["", "MSE, scaled", "MAE, scaled", f"MSE, {square}", f"MAE, {unit}"]
-        head += ["look-back", "parameters", "seconds"][: 3 if self.seconds else 2]
+        head += ["look-back", "parameters"]
+        if self.seconds:
+            head.append("seconds")
         cells = [head]
         for name, scores in self.rows.items():
             in_units = [score.in_units(self.scaler) for score in scores]
-            errors = [
-                [getattr(score, what) for score in those]
-                for those in (scores, in_units)
-                for what in ("mse", "mae")
+            row = [
+                name,
+                _spread([score.mse for score in scores]),
+                _spread([score.mae for score in scores]),
+                _spread([score.mse for score in in_units]),
+                _spread([score.mae for score in in_units]),
+                f"{scores[0].look_back:,}",
+                f"{scores[0].parameters:,}",
             ]
-            row = [name, *map(_spread, errors), f"{scores[0].look_back:,}"]
-            row.append(f"{scores[0].parameters:,}")
             if self.seconds:
                 row.append(f"{self.seconds[name]:.0f}" if name in self.seconds else "")
             cells.append(row)
@@ -109,7 +127,7 @@ class HonestyCard:
         lines = [
             f"windows scored: {score.windows:,}, each once, {score.horizon} steps ahead",
             f"scaler: saw the first {self.scaler.n_rows:,} rows, no later ones",
-            f"units: a scaled 1 is {_round(self.scaler.std[0].item())} {self.unit}".rstrip(),
+            f"units: a scaled 1 is {_spread([self.scaler.std[0].item()])} {self.unit}".rstrip(),
         ]
         if seeds:
             counted = ", ".join(f"{name} {n}" for name, n in seeds.items())
@@ -141,16 +159,32 @@ class HonestyCard:
         return "\n".join([f"**{self.title}**", "", *text, "", *below])
 
 
+def _refuse_other_windows(
+    name: str, score: ForecastScore, first: str, reference: ForecastScore
+) -> None:
+    if (score.windows, score.horizon) != (reference.windows, reference.horizon):
+        raise ValueError(
+            f"{name!r} was scored on {score.windows} windows of {score.horizon} steps, {first!r} "
+            f"on {reference.windows} of {reference.horizon}: score all on the same"
+        )
+    if not math.isclose(score.target_mean, reference.target_mean, rel_tol=1e-6, abs_tol=1e-6):
+        raise ValueError(
+            f"{name!r} was scored on other targets than {first!r}, or in another scale: cut the "
+            "windows with the same ends and scaler"
+        )
+
+
 def _spread(values: Sequence[float]) -> str:
     """Write the mean and, of several values, their standard deviation."""
     centre = mean(values)
+    decimals = _decimals(centre)
     if len(values) == 1:
-        return _round(centre)
-    return f"{_round(centre)} ± {_round(stdev(values), like=centre)}"
+        return f"{centre:,.{decimals}f}"
+    return f"{centre:,.{decimals}f} ± {stdev(values):,.{decimals}f}"
 
 
-def _round(value: float, like: float | None = None) -> str:
-    """Write three digits of a number, or as many decimals as another one has then."""
-    like = abs(value if like is None else like)
-    decimals = 2 - math.floor(math.log10(like)) if like else 2
-    return f"{value:,.{max(decimals, 0)}f}"
+def _decimals(value: float) -> int:
+    """Count the decimals that show three digits of a number; none from 100 on."""
+    if value == 0:
+        return 2
+    return max(2 - math.floor(math.log10(abs(value))), 0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from coursekit.backtest import score_forecasts
-from coursekit.card import HonestyCard
+from coursekit.card import HonestyCard, _spread
 from coursekit.data.horizon import ForecastWindows, Scaler
 from coursekit.models.linear import fit_linear, last_value, seasonal_naive
 
@@ -154,11 +154,35 @@ def test_a_longer_look_back_on_the_same_targets_is_fine():
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"models": {"near": []}}, {"seconds": {"nearer": 3.0}}, {"models": {"linear": shifted(1.0)}}],
+    ("changes", "words"),
+    [
+        ({"models": {"near": []}}, "'near' has no scores: add one for each seed, or drop the row"),
+        ({"models": {"linear": shifted(1.0)}}, "'linear' is a baseline and a model: give one an"),
+        (
+            {"seconds": {"nearer": 3.0}},
+            "seconds are given for 'nearer', which is no row: name one of last value, .*, near$",
+        ),
+        ({"without": {"naive": "why"}}, "without='naive': only last value, .* need a reason"),
+    ],
 )
-def test_a_row_without_scores_or_a_name_of_two_rows_is_refused(changes):
-    with pytest.raises(
-        ValueError, match=r"each row needs one name .* see \['(near|nearer|linear)'"
-    ):
+def test_each_fault_of_a_name_is_said_in_one_sentence(changes, words):
+    with pytest.raises(ValueError, match=words):
         card(**changes)
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([0.0], "0.00"),
+        ([-0.00123], "-0.00123"),
+        ([0.0999], "0.0999"),
+        ([9.99], "9.99"),
+        ([43.21], "43.2"),
+        ([1234.5], "1,234"),
+        ([1.0, 1.5], "1.25 ± 0.35"),
+        ([1000.0, 3000.0], "2,000 ± 1,414"),
+        ([-1.0, 1.0], "0.00 ± 1.41"),
+    ],
+)
+def test_a_number_is_shown_to_three_digits_and_its_spread_to_as_many_decimals(values, shown):
+    assert _spread(values) == shown

@@ -1,6 +1,8 @@
 """The runner and the builder, on small courses made for it; and what the project installs."""
 
+import importlib
 import json
+import os
 import re
 import shutil
 import signal
@@ -20,6 +22,7 @@ from nbformat.v4 import new_output
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from conftest import warm_matplotlib
 from coursekit.__main__ import main
 from coursekit.course import lock, run
 from coursekit.course.publish import committed_claims, find_faults, publish
@@ -138,6 +141,7 @@ def no_data(tmp_path_factory):
         for variable in ("DATA", "DEVICE", "FIGURES", "LEDGER"):
             patch.delenv(f"COURSEKIT_{variable}", raising=False)
         patch.setenv("XDG_CACHE_HOME", str(empty))
+        patch.setenv("MPLCONFIGDIR", str(warm_matplotlib(empty / "matplotlib")))
         yield
 
 
@@ -284,6 +288,11 @@ def test_a_run_leaves_notebook_figures_and_claims(built):
     assert 50 < result.megabytes < 5000
 
 
+def test_no_kernel_looked_for_the_fonts_of_this_machine(built):
+    (fonts,) = Path(os.environ["MPLCONFIGDIR"]).glob("fontlist-*.json")
+    assert fonts.stat().st_mtime < built[0].source.stat().st_mtime
+
+
 def test_a_figure_that_is_no_longer_drawn_is_gone(built):
     names = sorted(path.name for path in (built[0].root / "build" / "figures").iterdir())
     assert names == ["01_full-curve.png", "01_full-curve.svg"]
@@ -340,6 +349,64 @@ def test_a_failed_notebook_is_run_again(tiny, no_kernel):
     run_lesson(tiny)
     run_lesson(tiny)
     assert len(no_kernel.begun) == 2
+
+
+def change_stamp(lesson, change):
+    path = lesson.root / f"build/runs/{lesson.name}.json"
+    kept = json.loads(path.read_text("utf-8"))
+    path.write_text(change(kept), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kept: json.dumps(kept | {"of_another_version": 1}),
+        lambda kept: json.dumps({name: kept[name] for name in kept if name != "problem"}),
+        lambda kept: json.dumps([kept]),
+        lambda kept: json.dumps(kept)[:-9],
+        lambda kept: "",
+    ],
+)
+def test_a_stamp_of_another_version_counts_as_none(tiny, no_kernel, change):
+    run_lesson(tiny)
+    change_stamp(tiny, change)
+    assert not run_lesson(tiny).reused
+    assert run_lesson(tiny).reused
+
+
+def test_a_stamp_is_whole_or_not_there(tiny, no_kernel, monkeypatch):
+    whole = Path.write_text
+
+    def killed(path, text, encoding=None):
+        whole(path, text[: len(text) // 2], encoding)
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", killed)
+        with pytest.raises(SystemExit):
+            run._write_stamp(tiny.root / "build/runs/01_tiny.json", Result("01_tiny", "key"))
+    assert not (tiny.root / "build/runs/01_tiny.json").exists()
+    assert not run_lesson(tiny).reused
+    assert stamp(tiny)["name"] == "01_tiny"
+
+
+def test_a_notebook_is_run_again_when_any_package_has_another_version(
+    tiny, no_kernel, monkeypatch, tmp_path
+):
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    for version, again in (("1.0", True), ("1.0", False), ("1.1", True)):
+        shutil.rmtree(tmp_path / "packages", ignore_errors=True)
+        about = tmp_path / "packages" / f"some_tokenizer-{version}.dist-info" / "METADATA"
+        about.parent.mkdir(parents=True)
+        about.write_text(f"Metadata-Version: 2.1\nName: some-tokenizer\nVersion: {version}\n")
+        importlib.invalidate_caches()
+        assert run_lesson(tiny).reused is not again
+
+
+def test_force_reaches_every_lesson_of_a_run(tiny, no_kernel):
+    run_lessons([tiny])
+    assert run_lessons([tiny])[0].reused
+    assert not run_lessons([tiny], force=True)[0].reused
 
 
 @pytest.mark.parametrize(

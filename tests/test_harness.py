@@ -21,6 +21,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from nbval import kernel, plugin
 
+from conftest import surroundings
 from coursekit.data.store import kind
 from coursekit.data.text import NAMES
 
@@ -186,6 +187,15 @@ def test_a_kernel_has_no_home_another_clock_and_ascii_files(good):
 
 def test_where_canonical_data_were_found_is_not_compared(good):
     assert good.cells["08_place", "Cell 1"].state == "passed", good.output
+
+
+def test_a_kernel_finds_matplotlibs_list_of_fonts_and_need_not_build_it(tmp_path):
+    warm = Path(surroundings(tmp_path)["MPLCONFIGDIR"])
+    before = {path.name: path.stat().st_mtime_ns for path in warm.iterdir()}
+    assert [name for name in before if name.startswith("fontlist-")]
+    command = [sys.executable, "-c", "import matplotlib.font_manager"]
+    subprocess.run(command, env=os.environ | {"MPLCONFIGDIR": str(warm)}, check=True)
+    assert {path.name: path.stat().st_mtime_ns for path in warm.iterdir()} == before
 
 
 def test_claims_of_all_workers_are_merged(good, folder):

@@ -45,7 +45,8 @@ def find_faults(lesson: Lesson) -> list[str]:
     """List what is wrong with the committed notebook; nothing if it is fresh and whole."""
     if not lesson.notebook.exists():
         return [f"notebooks/{lesson.name}.ipynb does not exist: run 'make notebooks'"]
-    committed, made = nbformat.read(lesson.notebook, 4), load(lesson)
+    committed = nbformat.read(lesson.notebook, 4)
+    made = load(lesson)
     faults = []
     if digest(committed) != digest(made):
         faults.append("is not what its source makes: run 'make notebooks', edit only the source")
@@ -106,7 +107,8 @@ def _keep_machine_outputs(before: NotebookNode, made: NotebookNode) -> None:
 
 def _record_time(lesson: Lesson, result: Result) -> None:
     """Keep the table of costs, to 5 s and 50 MB, unless a cost has clearly changed."""
-    times, grain = read_times(lesson.root), {"seconds": 5, "megabytes": 50}
+    times = read_times(lesson.root)
+    grain = {"seconds": 5, "megabytes": 50}
     old = times.get(lesson.name, {"seconds": 0, "megabytes": 0})
     cost = {"seconds": result.seconds, "megabytes": result.megabytes}
     new = {unit: max(1, round(cost[unit] / size)) * size for unit, size in grain.items()}

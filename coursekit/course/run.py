@@ -10,8 +10,8 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import distributions
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -59,7 +59,8 @@ def run_lessons(lessons: list[Lesson], *, force: bool = False, jobs: int = 2) ->
     Leaves in build/: notebooks/, figures/, claims/ (one file a notebook) and claims.json.
     An interrupt (Ctrl-C) ends the lessons that are running and begins no other.
     """
-    results, stop = [], Event()
+    results = []
+    stop = Event()
     with ThreadPoolExecutor(jobs) as pool:
         running = [pool.submit(run_lesson, one, force=force, stop=stop) for one in lessons]
         try:
@@ -88,18 +89,35 @@ def run_lesson(lesson: Lesson, *, force: bool = False, stop: Event | None = None
     made = load(lesson)
     key = _key(lesson, made)
     executed = lesson.root / "build" / "notebooks" / f"{lesson.name}.ipynb"
-    if not force and stamp.exists() and executed.exists():
-        last = Result(**json.loads(stamp.read_text("utf-8")))
-        if last.key == key and not last.problem and last.data == _data_now(last.data):
-            last.reused = True
-            return last
+    last = None if force else _read_stamp(stamp)
+    held = last is not None and last.key == key and not last.problem
+    if held and executed.exists() and last.data == _data_now(last.data):
+        last.reused = True
+        return last
     stamp.unlink(missing_ok=True)  # if this run is killed, nothing says that the lesson held
     result = _execute(lesson, made, key, stop or Event())
     executed.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(made, executed)
-    stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(json.dumps(asdict(result), indent=1, ensure_ascii=False), "utf-8")
+    _write_stamp(stamp, result)
     return result
+
+
+def _read_stamp(stamp: Path) -> Result | None:
+    """Read what the last run left; None if that was nothing, or by another version of this file."""
+    try:
+        kept = json.loads(stamp.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    wanted = {one.name for one in fields(Result)}
+    return Result(**kept) if isinstance(kept, dict) and kept.keys() == wanted else None
+
+
+def _write_stamp(stamp: Path, result: Result) -> None:
+    """Write it elsewhere and move it there, so that nobody ever reads half of it."""
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = stamp.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(asdict(result), indent=1, ensure_ascii=False), "utf-8")
+    unfinished.replace(stamp)
 
 
 def merge_claims(build: Path) -> None:
@@ -142,7 +160,8 @@ def _execute(lesson: Lesson, made: NotebookNode, key: str, stop: Event) -> Resul
     ledger.unlink(missing_ok=True)
     for old in (build / "figures").glob(f"{lesson.name}-*"):
         old.unlink()
-    result, start = Result(lesson.name, key), time.perf_counter()
+    result = Result(lesson.name, key)
+    start = time.perf_counter()
     made.cells.append(nbformat.v4.new_code_cell(_PROBE))
     client = _client(made, lesson)
     try:
@@ -231,15 +250,19 @@ def _key(lesson: Lesson, made: NotebookNode) -> str:
         code,
         platform.python_version(),
         os.environ.get("COURSEKIT_DEVICE", ""),
+        *_installed(),
     ]
-    for name in ("torch", "numpy", "matplotlib", "seaborn"):
-        try:
-            parts.append(version(name))
-        except PackageNotFoundError:
-            parts.append("none")
     with suppress(SyntaxError):  # the run will say in which cell
         parts += [path.read_text("utf-8") for path in sorted(imported_files(code))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _installed() -> list[str]:
+    """List all packages with their versions: whichever changes, outputs may."""
+    versions: dict[str, str] = {}
+    for package in distributions():
+        versions.setdefault(package.name, package.version)  # the first is the one that is imported
+    return sorted(f"{name} {version}" for name, version in versions.items())
 
 
 def _data_now(used: dict[str, str]) -> dict[str, str]:
