@@ -108,7 +108,8 @@ if plugin is not None:
 
     class Kernel(plugin.RunningKernel):
         def await_reply(self, msg_id, timeout=None):
-            end, interrupted = time.monotonic() + (timeout or math.inf), False
+            end = time.monotonic() + (timeout or math.inf)
+            interrupted = False
             while True:
                 try:
                     message = self.get_message(stream="shell", timeout=0.5)
@@ -129,7 +130,8 @@ if plugin is not None:
                     )
                 if time.monotonic() > end:
                     self.interrupt()
-                    end, interrupted = time.monotonic() + GRACE_SECONDS, True
+                    end = time.monotonic() + GRACE_SECONDS
+                    interrupted = True
 
         def execute_cell_input(self, cell_input, allow_stdin=None):
             options = {"store_history": True, "stop_on_error": False}

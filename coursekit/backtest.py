@@ -54,7 +54,8 @@ class ForecastScore:
 
     def in_units(self, scaler: Scaler) -> "ForecastScore":
         """Return the same errors in the unit of the series, and its square."""
-        mean, size = scaler.mean[0], scaler.std[0]  # of the target
+        mean = scaler.mean[0]  # of the target
+        size = scaler.std[0]
         return replace(
             self,
             target_mean=(self.target_mean * size + mean).item(),
@@ -82,7 +83,8 @@ def score_forecasts(
         ValueError: if there are no windows, not all came, or a forecast is misshapen or not finite.
     """
     model = forecaster if isinstance(forecaster, nn.Module) else nn.Module()
-    device, made = device_of(model), []
+    device = device_of(model)
+    made = []
     with evaluating(model):
         for inputs, target in windows.batches(batch_size):
             forecast = forecaster(*(x.to(device) for x in inputs)).cpu()

@@ -38,7 +38,10 @@ def run_once(notebooks: list[Path], *, backwards: bool) -> tuple[bool, str]:
 def read_claims(path: Path) -> dict[str, str]:
     """Read what each claim came to, as a reader sees it."""
     claims = json.loads(path.read_text("utf-8"))
-    return {one["name"]: f"{one['value']:g}" + " (missed)" * (not one["held"]) for one in claims}
+    read = {}
+    for one in claims:
+        read[one["name"]] = f"{one['value']:g}" if one["held"] else f"{one['value']:g} (missed)"
+    return read
 
 
 def find_timed(notebooks: list[Path]) -> set[str]:
@@ -52,7 +55,8 @@ def compare(first: dict[str, str], later: dict[str, str], timed: set[str]) -> li
     """List what is claimed otherwise, by one run only, or missed."""
     found = []
     for name in sorted(first.keys() | later.keys()):
-        a, b = first.get(name, "not claimed"), later.get(name, "not claimed")
+        a = first.get(name, "not claimed")
+        b = later.get(name, "not claimed")
         may_differ = name in timed and name in first and name in later
         if (a != b and not may_differ) or "missed" in a + b:
             found.append(f"{name}: first {a}, now {b}")
@@ -69,7 +73,8 @@ def main(arguments: list[str] | None = None) -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     for _ in range(wanted):
         number = len([*KEPT.glob("*.json")]) + 1
-        start, backwards = time.monotonic(), number % 2 == 0
+        start = time.monotonic()
+        backwards = number % 2 == 0
         passed, summary = run_once(notebooks, backwards=backwards)
         order = "backwards" if backwards else "most cells first"
         print(f"run {number} ({order}), {time.monotonic() - start:.0f} s: {summary}", flush=True)

@@ -168,7 +168,8 @@ def _execute(lesson: Lesson, made: NotebookNode, key: str, stop: Event) -> Resul
         asyncio.run(_drive(client, _environment(lesson, build), stop))
         outputs = made.cells[-1].outputs
         report = json.loads(next(out.text for out in outputs if out.get("name") == "stdout"))
-        result.megabytes, result.data = report["megabytes"], report["data"]
+        result.megabytes = report["megabytes"]
+        result.data = report["data"]
     except (Exception, asyncio.CancelledError) as failure:
         cell = f"cell [{client.code_cells_executed}]"
         result.problem = f"{cell}: {'interrupted' if stop.is_set() else explain(failure)}"

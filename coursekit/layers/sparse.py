@@ -268,7 +268,8 @@ def prob_sparse_past(
             chosen = choose(max_minus_mean(score(q, k, factor, seed)), factor)
         most = int(chosen.sum(-1).max())  # heads differ: the others get rows they don't use
         used, rows = chosen.int().topk(most)
-        active, used = rows[..., None], used[..., None].bool()
+        active = rows[..., None]
+        used = used[..., None].bool()
         allowed = torch.arange(steps, device=q.device) <= active
         mixed = F.scaled_dot_product_attention(_take(q, active), k, v, attn_mask=allowed)
         lazy = fill(v, steps)
