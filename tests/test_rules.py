@@ -1,7 +1,6 @@
 """House rules: what a reader relies on and a machine can check."""
 
 import ast
-import csv
 import json
 import re
 import statistics
@@ -244,73 +243,6 @@ def test_names_and_devices_are_as_agreed(path):
     if path.name != "device.py":
         assert "torch.cuda." not in text
     assert len(text.splitlines()) <= 300
-
-
-def claims(lesson):
-    return json.loads(lesson.notebook.read_text("utf-8"))["metadata"]["coursekit"]["claims"]
-
-
-ALL_CLAIMS = {claim["name"]: claim for lesson in LESSONS for claim in claims(lesson)}
-
-
-def test_claim_names_are_unique_in_the_course():
-    assert len(ALL_CLAIMS) == sum(len(claims(lesson)) for lesson in LESSONS)
-
-
-def wide_bands() -> list[str]:
-    """The claims whose band is open or wider than 5 % of the value."""
-    wide = []
-    for name, claim in ALL_CLAIMS.items():
-        low, high, value = claim["low"], claim["high"], claim["value"]
-        if low is None or high is None or high - low > 0.05 * abs(value):
-            wide.append(name)
-    return wide
-
-
-@pytest.mark.parametrize("name", wide_bands())
-def test_a_wide_band_has_a_reason(name):
-    assert len(ALL_CLAIMS[name]["why"].split()) >= 2
-
-
-ROWS = list(csv.DictReader((ROOT / "docs" / "coverage.csv").read_text("utf-8").splitlines()))
-POINTERS = {"004-15"}  # what the list of systems marks as optional
-
-
-def known_tests() -> set[str]:
-    found = set()
-    for path in (ROOT / "tests").glob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                found.add(f"{path.stem}::{node.name}")
-    return found
-
-
-def test_coverage_names_only_what_exists():
-    tests, names = known_tests(), {lesson.name for lesson in LESSONS}
-    for row in ROWS:
-        assert row["notebook"] in names, row
-        for item in row["shown_by"].split():
-            assert item in ALL_CLAIMS or item in tests, f"{row['id']}: no claim or test {item}"
-        if row["shown_by"]:
-            assert row["criterion"].strip(), row
-            assert not row["why_not"], row
-        else:
-            assert row["why_not"].strip(), row
-            assert row["id"] in POINTERS, row
-
-
-def test_coverage_sections_exist():
-    for row in ROWS:
-        lesson = next(lesson for lesson in LESSONS if lesson.name == row["notebook"])
-        text = "\n".join(source(cell) for cell in cells(lesson, "markdown"))
-        assert re.search(rf"^## {re.escape(row['section'])} ", text, re.MULTILINE), row
-
-
-def test_coverage_ids_are_unique_and_no_claim_serves_more_than_three():
-    ids = [row["id"] for row in ROWS]
-    assert len(set(ids)) == len(ids)
-    used = [item for row in ROWS for item in row["shown_by"].split() if "::" not in item]
-    assert all(used.count(item) <= 3 for item in used)
 
 
 def test_no_data_file_is_committed():
