@@ -52,15 +52,26 @@ show(split_windows, ForecastWindows.take)
 # %% tags=["data"]
 splits = split_windows(series, past=96, horizon=24)
 parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
-rows = {name: set(range(part.first, part.stop)) for name, part in parts.items()}
 for name, part in parts.items():
     print(f"{name:5} {len(part):5} windows, targets in rows {part.first:6} to {part.stop - 1:6}")
 (past, known, marks), ahead = splits.test.take(torch.arange(3))
 print("past", *past.shape, "| known", *known.shape, "| marks", *marks.shape, "→", *ahead.shape)
 
 # %% tags=["data"]
+from dataclasses import replace
+
+row_numbers = torch.arange(len(series), dtype=torch.float64)[:, None]
+numbered = replace(series, values=row_numbers.expand_as(series.values))  # each value is its row
+cut = split_windows(numbered, past=96, horizon=24)
+rows = {}
+for name, part in {"train": cut.train, "valid": cut.valid, "test": cut.test}.items():
+    aimed = cut.scaler.unscale(part.take(torch.arange(len(part)))[1])
+    rows[name] = set(aimed.round().long().flatten().tolist())
+    assert rows[name] == set(range(parts[name].first, parts[name].stop))
+
+# %% tags=["data"]
 shared = rows["train"] & rows["valid"] | rows["valid"] & rows["test"] | rows["train"] & rows["test"]
-about = {"why": "targets are cut in time, each row in one part", "data": "hourly"}
+about = {"why": "the rows that `take` returns as targets; each is in one part", "data": "hourly"}
 claim("targets-in-two-parts", len(shared), 0, 0, **about)
 assert not known.any()  # nothing but the calendar is known in advance here
 
@@ -165,14 +176,17 @@ exercises.check_join_history(join_history)
 # %%
 from coursekit.layers.attention import MultiHeadAttention
 
+refused = ""
 try:
     MultiHeadAttention(d_model=5, n_head=2)
 except ValueError as refusal:
-    print("ValueError:", refusal)
+    refused = str(refusal)
+    print("ValueError:", refused)
+assert "multiple" in refused
 
 # %%
 joined = MultiHeadAttention(8, 2)(nn.Linear(5, 8)(torch.zeros(1, 4, 5)))
-claim("projected-channels", joined.shape[-1], 8, 8, why="the width of the model, not d + 1")
+assert joined.shape == (1, 4, 8)  # the width of the model, not d + 1
 
 # %% [markdown]
 # And even with 6, three channels a head would be few. So a **linear map at the input** gives the model whatever width it wants. (Texts that feed $y_t$ directly also leave out residual connections and normalisation. Without the former hardly any slope reaches the first layers of a deep stack, see 6.5; what the latter is worth, 6.11 measures.)
@@ -345,10 +359,13 @@ claim("sinusoid-norm-error", norm_error, high=1e-12, why="sin² + cos² = 1, D/2
 # Mind the index. A common version lets i "run over the channels in steps of 2" in a formula that already says 2i. Then the columns 2i and 2i + 1 with i = 0, 2, 4, … are filled:
 
 # %%
-filled = [c for i in range(0, D, 2) for c in (2 * i, 2 * i + 1)]
-inside = [c for c in filled if c < D]
-print("columns filled:", inside[:6], "…;", len(filled) - len(inside), "more lie outside the table")
-claim("columns-left-empty", D - len(inside), 32, 32, why="half of 64")
+slipped = torch.zeros(90, 2 * D, dtype=torch.float64)  # wide enough for all that is filled
+for i in range(0, D, 2):
+    slipped[:, 2 * i] = (t[:, 0] * 10_000 ** (-2 * i / D)).sin()
+    slipped[:, 2 * i + 1] = (t[:, 0] * 10_000 ** (-2 * i / D)).cos()
+empty = [(table[:, :D] == 0).all(0).sum() for table in (slipped, sinusoidal_codes(90, D))]
+print("columns filled:", slipped[:, :D].any(0).nonzero()[:6, 0].tolist(), "…")
+claim("columns-left-empty", empty[0] - empty[1], 32, 32, why="half of 64; the library leaves none")
 
 # %% [markdown]
 # **Relative**: true, and more than that. Seven steps further each pair has turned by $7 \omega_i$, wherever it was: one matrix $R_7$ leads from every code to the one seven steps later. So products of codes depend on the distance only, and each diagonal of their table is constant.
@@ -823,12 +840,15 @@ claim("kernel-6-gain-share", shorter.mean(), 0.18, 0.29, **band, **about)
 # Attention compares all T queries with all S keys. A day of hours is nothing; a year of them is 8,760 steps. **Predict**: 4 heads, one example, numbers of four bytes. How many megabytes do the scores alone take at 512 steps, and how many at 4,096?
 
 # %%
+from coursekit.layers.attention import attention_shares
+
 for n_steps in (512, 1024, 2048):
     ask, key = torch.zeros(2, 1, 4, n_steps, 8)  # queries and keys: (B, H, T, D)
     scores = ask @ key.mT
     assert scores.nbytes == 4 * 1 * 4 * n_steps * n_steps  # bytes, B, H, T, T
     print(f"{n_steps:5} steps: {scores.nbytes / 1e6:6.1f} MB")
-claim("score-megabytes", 4 * 4 * 4096**2 / 1e6, 268, 269, why="arithmetic: 4 · B · H · T² bytes")
+four_times = 4 * attention_shares(ask, key).nbytes / 1e6  # at 4,096: twice the steps
+claim("score-megabytes", four_times, 268.43, 268.44, why="4 · B · H · T² bytes; 4 times those at 2,048")
 
 # %% [markdown]
 # Twice the steps, four times the memory and four times the time. This section and the next describe two cures. They are often named in one breath ("LogSparse / ProbSparse attention"), but have nothing in common except the aim: **LogSparse** fixes *where* each step looks, before it has seen anything; **ProbSparse** decides *who* may look, after a quick glance.
@@ -1046,8 +1066,8 @@ assert tricky.max() < 0.31  # what was meant
 unscaled = torch.randn(512, 64, generator=draws) @ torch.randn(64, 512, generator=draws)
 for measure in (max_minus_mean, lse_minus_mean):
     top = [set(measure(x).topk(20).indices.tolist()) for x in (unscaled, unscaled / 8)]
-    why = "20: its order has no scale" if measure is max_minus_mean else "4 to 9 for four draws"
-    low, high = (20, 20) if measure is max_minus_mean else (0, 14)
+    why = "20: its order has no scale" if measure is max_minus_mean else "7.4 ± 3 × 2.4, 12 draws"
+    low, high = (20, 20) if measure is max_minus_mean else (1, 14)
     claim(f"without-root-{measure.__name__[:3]}", len(top[0] & top[1]), low, high, why=why)
 
 # %% [markdown]
@@ -1197,26 +1217,32 @@ sparse_exercises.check_gap_to_uniform(gap_to_uniform)
 # %% [markdown]
 # ## 7.9 What ProbSparse costs, and when it is wrong
 #
-# Count products of a query with a key. On the sample: T queries, u keys. For the active: u queries, T keys. Together 2 u T. A slip you will meet: to sum M over *all* keys and still call the cost u T. PyTorch can count for us (2 · D operations a product):
+# Count products of a query with a key. On the sample: T queries, u keys. For the active: u queries, T keys. Together 2 u T, and T more in the library, for the query of zeros. A slip you will meet: to sum M over *all* keys and still call the cost u T. PyTorch can count in the library's functions (2 · D operations a product; the sums of values cost as much as their scores):
 
 # %%
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 
-def count_products(n_steps, n_sampled):
-    q, k = torch.zeros(2, n_steps, 64)
-    with FlopCounterMode(display=False) as counter:
-        max_minus_mean(q @ k[:n_sampled].T)
-        q[: count_active(n_steps)] @ k.T
+def count_products(work, n_steps):
+    inputs = torch.zeros(3, n_steps, 64)  # q, k and v
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        work(*inputs)
     return counter.get_total_flops() // (2 * 64)
 
 
 # %%
-counted = {n: count_products(n, count_active(n)) for n in (64, 256, 1024, 4096)}
-assert all(count == 2 * count_active(n) * n for n, count in counted.items())
-without = count_products(4096, 4096)
+on_sample, on_all, counted = {}, {}, {}
+for n in (64, 256, 1024, 4096):
+    on_sample[n] = count_products(lambda q, k, v: score_sample(q, k), n)
+    on_all[n] = count_products(lambda q, k, v: score_sample(q, k, factor=10_000), n)
+    reading = (count_products(prob_sparse(), n) - on_sample[n]) // 2  # half are sums of values
+    counted[n] = on_sample[n] + reading
+assert all(count == (2 * count_active(n) + 1) * n for n, count in counted.items())
+without = on_all[4096] + reading
 print(f"4,096 steps: {without:,} without a sample, {counted[4096]:,} with one")
-claim("cost-without-sample", without / counted[4096], 49, 50, why="(T² + u T) / 2 u T, arithmetic")
+about = {"why": "(T² + (u + 1) T) / (2 u + 1) T, counted in prob_sparse"}
+claim("cost-without-sample", without / counted[4096], 48.6, 48.8, **about)
 
 # %% [markdown]
 # Fifty times more, at 4,096 steps, and still growing: without the sample the scores cost as much as ever; only the softmax and the sums of values are saved. With it, how does the cost grow? Not like T, for u grows as well; a straight line through logarithms of both gives the exponent.
@@ -1228,7 +1254,8 @@ def growth(lengths, costs):
     return ((x - x.mean()) @ (y - y.mean()) / (x - x.mean()).square().sum()).item()
 
 
-claim("cost-growth", growth([*counted], [*counted.values()]), 1.1, 1.25, why="T ln T, ⌈ ⌉")
+about = {"why": "1.1633, counted in prob_sparse: T ln T, rounded up"}
+claim("cost-growth", growth([*counted], [*counted.values()]), 1.163, 1.164, **about)
 
 # %% [markdown]
 # **When is it wrong?** First: where the glance misses. The paper's argument, in a common version: "the dominant queries are found with probability 1 - O(1/T)". Put a needle in: one query that one key answers perfectly, in otherwise random scores. **Predict**: among 1,024 steps, how often is the needle's query among the 35 that are active?
