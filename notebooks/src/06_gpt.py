@@ -2043,7 +2043,7 @@ about["why"] = "0.50 ± 3 × 0.15/√3, the spread of seeds 0–4"
 claim("switch-large-sinusoids", effects["sinusoids of size 0.7"][0], 0.22, 0.77, **about)
 about["why"] = "0.172 ± 3 × 0.045/√3, the spread of seeds 0–4"
 effect = effects["neither that nor warm-up"][0]
-claim("switch-correction-and-warm-up", effect, 0.09, 0.25, stand_in=SWCW, **about)
+claim("switch-correction-and-warm-up", effect, 0.09, 0.25, stand_in=(0.17, 0.41), **about)
 
 # %% [markdown]
 # Read the table honestly (on Shakespeare). What costs most at this size is the **scale of the first weights**, when it is ten times too large. Five times too small costs much on average, but with such an error three seeds give a hint, not a finding. **Sinusoids** at full size, beside token vectors of size 0.1, drown what the tokens say. (A common recipe, measured in section 6.2, has the same fault: token vectors of size 0.23 beside sinusoids of size 0.71, so that at the start the place speaks ten times as loud as the character, in power. The trouble can be avoided by making the codes as small as the vectors, or by training them.) **Bias correction** alone makes little difference, because warm-up hides it, and warm-up alone not much either, because the correction is there. Without both, the first steps are too long.

@@ -847,8 +847,8 @@ for n_steps in (512, 1024, 2048):
     scores = ask @ key.mT
     assert scores.nbytes == 4 * 1 * 4 * n_steps * n_steps  # bytes, B, H, T, T
     print(f"{n_steps:5} steps: {scores.nbytes / 1e6:6.1f} MB")
-four_times = 4 * attention_shares(ask, key).nbytes / 1e6  # at 4,096: twice the steps
-claim("score-megabytes", four_times, 268.43, 268.44, why="4 · B · H · T² bytes; 4 times those at 2,048")
+size = 4 * attention_shares(ask, key).nbytes / 1e6  # at 4,096: twice the steps
+claim("score-megabytes", size, 268.43, 268.44, why="4 · B · H · T² bytes: 4 times those at 2,048")
 
 # %% [markdown]
 # Twice the steps, four times the memory and four times the time. This section and the next describe two cures. They are often named in one breath ("LogSparse / ProbSparse attention"), but have nothing in common except the aim: **LogSparse** fixes *where* each step looks, before it has seen anything; **ProbSparse** decides *who* may look, after a quick glance.
