@@ -140,8 +140,8 @@ REFUSALS = {
     "an unreadable time": (
         table(hour=[*HOURS[:4], "noon", HOURS[5]]),
         {},
-        r"'hour' holds 'noon' in row 4, which is no time as in '2024-05-17 13:00': correct it, leave "
-        "it out by",
+        r"'hour' holds 'noon' in row 4, which is no time as in '2024-05-17 13:00': correct it, "
+        "leave it out by",
     ),
     "an ambiguous date": (
         table(hour=[f"0{i}/05/2024" for i in range(1, 7)]),
@@ -152,7 +152,7 @@ REFUSALS = {
     "numbers as times": (
         table(hour=range(6)),
         {},
-        r"'hour' holds numbers such as 0, not times: say what they count, and from when, .*unit='h'",
+        r"'hour' holds numbers such as 0, not times: say what they count, and from when.*unit='h'",
     ),
     "one name for several": (
         table(),
@@ -212,6 +212,89 @@ def test_a_choice_of_columns_makes_the_first_the_target():
     assert found.times == series().times
 
 
+def test_columns_may_be_chosen_in_another_order_than_they_stand():
+    found = series(known=("holiday",)).only("wind", "load", "holiday")
+    assert found.columns == ("wind", "load", "holiday")
+    assert found.values[1].tolist() == [5.0, 3.0, 4.0]
+    assert found.known == ("holiday",)
+    assert series().only("holiday", "load").values[4].tolist() == [13.0, 12.0]
+
+
+def test_the_order_of_the_table_and_of_the_known_columns_may_be_any():
+    frame = table(wind=[3, 1, 4, 1, 5, 9])[["wind", "load", "hour", "holiday"]]
+    found = read(frame, known=["holiday", "wind"])
+    assert found.columns == ("load", "wind", "holiday")
+    assert found.known == ("holiday", "wind")
+    assert found.values[2].tolist() == [6.25, 4.0, 0.0]
+
+
+def test_three_rows_are_enough():
+    assert read(table(3)).values[:, 0].tolist() == [5.0, 7.5, 6.25]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "Australia/Lord_Howe"])
+def test_each_time_keeps_the_offset_of_its_moment(zone):
+    hours = pd.date_range("2024-10-05 11:30", periods=900, freq="h", tz=zone)
+    frame = pd.DataFrame({"hour": hours, "load": range(900)})
+    found = read(frame)
+    assert [at.isoformat() for at in found.times] == [at.isoformat() for at in hours]
+    assert found.step == timedelta(hours=1)
+    assert found.calendar()[:, 0].tolist() == hours.hour.tolist()
+
+
+def test_times_from_year_1500_to_9999_are_read():
+    years = [f"{year}-01-01" for year in (1500, 1969, 1970, 9999)]
+    found = read(table(4, hour=years), even=False)
+    assert [at.year for at in found.times] == [1500, 1969, 1970, 9999]
+
+
+def test_a_saved_index_may_be_the_time_or_be_known():
+    frame = table().rename(columns={"hour": "Unnamed: 0", "holiday": "Unnamed: 3"})
+    found = read(frame, time="Unnamed: 0", known=["Unnamed: 3"])
+    assert found.columns == ("load", "Unnamed: 3")
+
+
+def test_whole_numbers_beyond_2_53_that_are_float64_are_read():
+    found = read(table(load=[2**60 * i for i in range(6)]))
+    assert found.values[:, 0].tolist() == [2.0**60 * i for i in range(6)]
+
+
+def test_a_covariate_may_stand_still():
+    assert read(table(holiday=[0] * 6)).values[:, 1].tolist() == [0.0] * 6
+
+
+def test_the_column_of_times_can_not_be_the_target():
+    with pytest.raises(ValueError, match="'hour' is the column of times: choose another target"):
+        read(table(), target="hour")
+
+
+@pytest.mark.parametrize(
+    "hours", [[True] * 6, [1j] * 6, [None] * 6, [[1]] * 6], ids=["bool", "complex", "none", "list"]
+)
+def test_a_column_that_holds_no_times_is_refused(hours):
+    with pytest.raises(ValueError, match="name another as time"):
+        read(table(hour=hours))
+
+
+@pytest.mark.parametrize("n", [10, 400])
+def test_local_hours_over_both_changes_of_clocks_are_even_in_utc_too(n):
+    hours = pd.date_range("2024-03-30", periods=24 * n, freq="h", tz="Europe/Berlin")
+    load = [i % 7 for i in range(24 * n)]
+    frame = pd.DataFrame({"hour": hours.tz_localize(None), "load": load})
+    frame["hour"] = frame["hour"].dt.tz_localize("Europe/Berlin", ambiguous="infer")
+    assert read(frame).step == timedelta(hours=1)
+    assert read(frame.assign(hour=hours.tz_convert("UTC"))).step == timedelta(hours=1)
+
+
+@pytest.mark.parametrize("day", ["2024-03-30", "2024-05-17", "2024-12-24"])
+def test_clocks_are_not_blamed_where_none_were_changed(day):
+    hours = pd.date_range(day, periods=7, freq="h")
+    for times in (hours.delete(2), hours.insert(2, hours[2])[:6]):
+        with pytest.raises(ValueError, match="missing between|two rows") as refused:
+            read(table(hour=times))
+        assert "clocks" not in str(refused.value)
+
+
 def test_the_unit_stays_with_its_column():
     measured = replace(series(), unit="MW")
     target, other = measured.columns[:2]
@@ -243,7 +326,11 @@ def test_a_column_known_in_advance_can_not_become_the_target():
         ({"columns": ("load", "wind", "wind")}, "needs a name of its own"),
         ({"known": ("sun",)}, "must be among those after the target 'load'"),
         ({"values": torch.full((5, 3), torch.nan, dtype=torch.float64)}, "fill or cut them first"),
+        ({"values": torch.tensor([[0.0, torch.inf, 0.0]] * 5).double()}, "missing or infinite"),
+        ({"values": torch.tensor([[0.0, 0.0, -torch.inf]] * 5).double()}, "missing or infinite"),
         ({"times": [datetime(2024, 1, 1)] * 5}, "times must increase: sort the rows"),
+        ({"times": [datetime(2024, 1, 6 - i) for i in range(5)]}, "times must increase"),
+        ({"times": [datetime(2024, 1, i) for i in (1, 2, 3, 5, 4)]}, "times must increase"),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused(change, says):

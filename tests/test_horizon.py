@@ -1,5 +1,6 @@
 """Windows to forecast from: none lost, none shared, and no look into the future."""
 
+import re
 from datetime import datetime, timedelta
 
 import pytest
@@ -202,7 +203,7 @@ def test_windows_on_a_device_are_the_same_windows():
     assert {part.device.type for part in (past, known, marks, target)} == {"meta"}
 
 
-@pytest.mark.parametrize("rows", [[-1], [0, 12]])
+@pytest.mark.parametrize("rows", [[-1], [0, 12], [5, -1, 3]])
 def test_a_window_that_is_not_there_is_refused(rows):
     with pytest.raises(ValueError, match="must be between 0 and 11"):
         windows().take(torch.tensor(rows))
@@ -216,10 +217,11 @@ def test_a_window_that_is_not_there_is_refused(rows):
         ({"start": 24}, "rows 24 to 24 must lie in the 30 there are"),
         ({"stop": 31}, "rows 10 to 31 must lie in the 30"),
         ({"start": -1}, "rows -1 to 24 must lie in the 30"),
-        ({"stop": 12}, "no window fits: rows 10 to 12 .*shorten these, or take more rows"),
-        ({"past": 22}, "no window fits: rows 10 to 24 with past 22"),
-        ({"known": (0,)}, "must be columns other than 0, which is the target"),
-        ({"known": (2,)}, "must be columns other than 0, which is the target"),
+        ({"stop": 12}, "no window fits: target rows 10 to 12 .*choose horizon at most 2"),
+        ({"past": 22}, "no window fits: target rows 10 to 24 with past 22.*choose past at most 21"),
+        ({"known": (0,)}, r"known=\(0,\) must be columns from 1, 0 being the target, to 1"),
+        ({"known": (2,)}, r"known=\(2,\) must be columns from 1, 0 being the target, to 1"),
+        ({"known": (1, -1)}, r"known=\(1, -1\) must be columns from 1"),
     ],
 )
 def test_windows_that_can_not_be_are_refused(change, says):
@@ -232,17 +234,108 @@ def test_a_batch_of_none_is_refused():
         next(windows().batches(0))
 
 
-@pytest.mark.parametrize("ends", [(40, 55), (40, 40, 75), (0, 55, 75), (40, 55, 81), (55, 40, 75)])
-def test_ends_that_are_no_split_are_refused(ends):
-    with pytest.raises(ValueError, match="three rows, increasing, at most 80: the length of grid"):
+def numbers_in(message, before):
+    """Numbers that a refusal names after these words."""
+    return [int(number) for number in re.findall(rf"{before} (\d+)", message)]
+
+
+@given(st.integers(1, 40), st.integers(1, 20), st.integers(0, 20), st.integers(1, 12))
+def test_where_no_window_fits_each_remedy_alone_gives_one(past, horizon, start, length):
+    asked = {"past": past, "horizon": horizon, "start": start, "stop": start + length}
+    count = start + length - horizon + 1 - max(start, past)  # it may be far below 0
+    if count > 0:
+        assert len(windows(n=64, **asked)) == count
+        return
+    with pytest.raises(ValueError, match=r"no window fits: target rows") as refused:
+        windows(n=64, **asked)
+    message = str(refused.value)
+    assert "end the rows at" in message
+    for name, words in {
+        "past": "past at most",
+        "horizon": "horizon at most",
+        "stop": "the rows at",
+    }.items():
+        for number in numbers_in(message, words):
+            assert len(windows(n=64, **asked | {name: number})) == 1
+            worse = number + (-1 if name == "stop" else 1)
+            with pytest.raises(ValueError, match="no window fits"):
+                windows(n=64, **asked | {name: worse})
+
+
+@pytest.mark.parametrize(
+    ("past", "horizon"), [(96, 24), (40, 24), (37, 4), (6, 16), (50, 1), (1, 50), (1, 39)]
+)
+def test_a_part_too_short_for_a_window_is_refused_until_what_it_says_is_done(past, horizon):
+    ends = (40, 55, 70)
+    for _ in range(6):
+        try:
+            splits = split_windows(series(), past, horizon, ends)
+        except ValueError as refused:
+            message = str(refused)
+            assert "no window fits: target rows" in message
+            shorter = numbers_in(message, "past at most")
+            if shorter:
+                (past,) = shorter
+            else:
+                (horizon,) = numbers_in(message, "horizon at most")
+        else:
+            break
+    assert min(len(splits.train), len(splits.valid), len(splits.test)) >= 1
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        *((40, 55), (40, 40, 75), (0, 55, 75), (40, 55, 81), (55, 40, 75), (-5, 55, 75)),
+        *((40, 75, 75), (10, 20, 30, 40), (8640, 11_520, 14_400)),
+    ],
+)
+def test_ends_that_are_no_split_are_refused_with_some_that_are(ends):
+    with pytest.raises(
+        ValueError, match=r"three rows, increasing, at most 80: the length of grid; choose, for"
+    ) as refused:
         split_windows(series(), 6, 4, ends)
+    assert str(refused.value).endswith("ends=(48, 64, 80)")
+    splits = split_windows(series(), 6, 4, (48, 64, 80))
+    assert [splits.train.stop, splits.valid.stop, splits.test.stop] == [48, 64, 80]
 
 
-def test_a_part_too_short_for_a_window_is_refused():
-    with pytest.raises(ValueError, match=r"no window fits: rows 40 to 55 .*horizon 16: shorten"):
-        split_windows(series(), 6, 16, ENDS)
-    with pytest.raises(ValueError, match="no window fits: rows 0 to 40 with past 37"):
-        split_windows(series(), 37, 4, ENDS)
+def proposed_ends(n):
+    with pytest.raises(ValueError, match="choose, for instance, ends=") as refused:
+        split_windows(series(n), 1, 1)
+    return tuple(int(end) for end in str(refused.value).split("ends=(")[1][:-1].split(", "))
+
+
+@pytest.mark.parametrize("n", [4, 5, 7, 20, 100])
+def test_the_ends_proposed_fit_a_series_of_any_length(n):
+    splits = split_windows(series(n), 1, 1, proposed_ends(n))
+    assert len(splits.train) + len(splits.valid) + len(splits.test) == n - 1
+
+
+def test_three_rows_can_be_split_but_leave_no_past_to_learn_from():
+    with pytest.raises(ValueError, match=r"rows 0 to 1 with past 1 .*: end the rows at 2 or later"):
+        split_windows(series(3), 1, 1, proposed_ends(3))
+
+
+def test_a_series_of_two_rows_can_not_be_split():
+    with pytest.raises(ValueError, match="at most 2: the length of grid; take 3 rows or more"):
+        split_windows(series(2), 1, 1, (1, 2, 3))
+
+
+def test_the_whole_series_and_a_single_window_are_admitted():
+    assert len(split_windows(series(), 6, 4, (40, 55, 80)).test) == 80 - 55 - 4 + 1
+    assert len(windows(past=7, horizon=14, start=10, stop=24)) == 1
+    assert len(windows(past=21, horizon=3, start=10, stop=24)) == 1
+    assert len(windows(past=5, horizon=3, start=0, stop=30)) == 30 - 3 + 1 - 5
+
+
+def test_known_columns_are_shown_whatever_their_order():
+    splits = split_windows(series(known=("wind", "holiday")), 6, 4, ENDS)
+    assert splits.valid.known == (2, 1)
+    (_, known, _), _ = splits.valid.take(torch.tensor([3, 0]))
+    rows = torch.stack([splits.valid.values[i : i + 4] for i in (43, 40)])
+    assert known[..., 1:].equal(rows[..., 1:])
+    assert known[..., 0].count_nonzero() == 0
 
 
 def test_drawn_windows_come_once_a_round_and_alike_for_the_same_generator():
@@ -258,7 +351,16 @@ def test_drawn_windows_come_once_a_round_and_alike_for_the_same_generator():
     assert [sorted(one) for one in rounds] == [list(range(10, 22))] * 2
 
 
-@pytest.mark.parametrize("size", [0, 13])
+def test_each_window_is_drawn_first_as_often_as_any_other():
+    rounds, counts = 600, torch.zeros(12)
+    supply = draw_forecasts(windows(), 12, torch.Generator().manual_seed(0))
+    for _ in range(rounds):
+        counts[next(supply)[1][0, 0].long() - 10] += 1
+    expected = rounds / 12
+    assert ((counts - expected).square() / expected).sum() < 31.3  # 11 degrees, p = 0.001
+
+
+@pytest.mark.parametrize("size", [-1, 0, 13])
 def test_a_drawn_batch_larger_than_all_windows_is_refused(size):
     with pytest.raises(ValueError, match="must be between 1 and the 12 windows"):
         next(draw_forecasts(windows(), size, torch.Generator()))
@@ -275,6 +377,39 @@ def test_a_shifted_window_is_moved_as_a_whole_and_each_by_another_amount():
     assert torch.equal(new[..., 1], past[..., 1])  # another column has a level of its own
     assert torch.equal(same, known)
     assert len(levels[:, 0].unique()) == 4
+
+
+def levels_of(size, seed, n=4000):
+    """By how much the targets of n windows were moved."""
+    batch = (torch.zeros(n, 2, 1), torch.zeros(n, 1, 1), torch.zeros(n, 3, 3).long())
+    supply = shift_levels([(batch, torch.zeros(n, 1))], size, torch.Generator().manual_seed(seed))
+    return next(supply)[1][:, 0]
+
+
+@pytest.mark.parametrize("size", [0.5, 2.0])
+def test_levels_are_normal_with_the_size_as_their_deviation(size):
+    levels = levels_of(size, seed=0).sort().values / size
+    # 1.95 / √n is what Kolmogorov's distance exceeds in one of 1000 samples.
+    expected = torch.special.ndtr(levels)
+    steps = torch.arange(1, 4001) / 4000
+    assert (expected - steps).abs().max() < 1.95 / 4000**0.5
+    assert abs(levels.mean()) < 3.3 / 4000**0.5
+    assert abs(levels.std() - 1) < 3.3 / 8000**0.5
+
+
+def test_levels_come_from_the_generator_alone():
+    state = torch.get_rng_state()
+    assert levels_of(0.5, seed=1).equal(levels_of(0.5, seed=1))
+    assert not levels_of(0.5, seed=1).equal(levels_of(0.5, seed=2))
+    assert torch.get_rng_state().equal(state)
+    assert levels_of(0.0, seed=1).count_nonzero() == 0
+
+
+def test_each_batch_gets_levels_of_its_own():
+    batch = (torch.zeros(5, 2, 1), torch.zeros(5, 1, 1), torch.zeros(5, 3, 3).long())
+    supply = shift_levels([(batch, torch.zeros(5, 1))] * 2, 0.5, torch.Generator().manual_seed(0))
+    (_, first), (_, second) = supply
+    assert not first.equal(second)
 
 
 def test_windows_are_shifted_on_their_own_device():

@@ -75,13 +75,25 @@ class ForecastWindows:
                 f"past {self.past} and horizon {self.horizon} must be at least 1, and target rows "
                 f"{self.start} to {self.stop} must lie in the {len(self.values)} there are"
             )
-        if len(self) < 1:
+        if self.first + self.horizon > self.stop:
             raise ValueError(
-                f"no window fits: rows {self.start} to {self.stop} with past {self.past} and "
-                f"horizon {self.horizon}: shorten these, or take more rows"
+                f"no window fits: target rows {self.start} to {self.stop} with past {self.past} "
+                f"and horizon {self.horizon}: {self._say_what_fits()}"
             )
         if not set(self.known) <= set(range(1, self.values.shape[1])):
-            raise ValueError(f"{self.known=} must be columns other than 0, which is the target")
+            raise ValueError(
+                f"known={self.known} must be columns from 1, 0 being the target, to "
+                f"{self.values.shape[1] - 1}"
+            )
+
+    def _say_what_fits(self) -> str:
+        """List what to change for one window, each enough alone."""
+        ways = [f"end the rows at {self.first + self.horizon} or later"]
+        if self.first < self.stop:
+            ways.insert(0, f"choose horizon at most {self.stop - self.first}")
+        if max(self.start, 1) + self.horizon <= self.stop:
+            ways.insert(0, f"choose past at most {self.stop - self.horizon}")
+        return ", or ".join(ways)
 
     def __len__(self) -> int:
         return self.stop - self.horizon + 1 - self.first
@@ -152,7 +164,7 @@ def split_windows(
     if len(ends) != 3 or not 0 < ends[0] < ends[1] < ends[2] <= len(series):
         raise ValueError(
             f"ends {tuple(ends)} must be three rows, increasing, at most {len(series)}: "
-            f"the length of {series.name}"
+            f"the length of {series.name}; {_propose_ends(len(series))}"
         )
     scaler = Scaler.fit(series.values[: ends[0]])
     whole = {
@@ -165,6 +177,13 @@ def split_windows(
         for start, stop in zip((0, *ends), ends, strict=False)
     )
     return Splits(*parts, scaler)
+
+
+def _propose_ends(n_rows: int) -> str:
+    """Name ends that fit, in proportion to those of the field."""
+    if n_rows < 3:
+        return "take 3 rows or more"
+    return f"choose, for instance, ends={(3 * n_rows // 5, 4 * n_rows // 5, n_rows)}"
 
 
 def draw_forecasts(

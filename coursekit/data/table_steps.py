@@ -139,7 +139,7 @@ def _even_by_local_time(times: "pandas.Series") -> str | None:
         moved = times if zone is None else times.dt.tz_convert(zone)
         local = moved.dt.tz_localize(None)
         days = local.dt.normalize()
-        late = (count_microseconds(local) - count_microseconds(days)).max()
+        late = int((count_microseconds(local) - count_microseconds(days)).max())
         if _is_regular(count_microseconds(local).diff()):
             found.append((late > 0 and zone is not None, f"{move}.dt.tz_localize(None)"))
         elif late <= SIZES["h"] and _is_regular(count_microseconds(days).diff()):

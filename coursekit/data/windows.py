@@ -17,6 +17,8 @@ def slide_windows(tokens: Int[Tensor, "T"], length: int) -> Int[Tensor, "N lengt
     Raises:
         ValueError: if `length` is below 1 or the sequence is shorter than that.
     """
+    if not len(tokens):
+        raise ValueError(f"there are no tokens to cut windows of {length=} from: take more")
     if not 1 <= length <= len(tokens):
         raise ValueError(f"{length=} must be between 1 and the {len(tokens)} tokens there are")
     return tokens.unfold(0, length, 1)
@@ -62,11 +64,15 @@ def group_windows(
     Raises:
         ValueError: if the windows hold no context, or an id is not in 0 … `vocab_size` - 1.
     """
-    holds_pairs = windows.shape[-1] > 1 and len(windows) > 0
-    if not holds_pairs or not 0 <= windows.min() <= windows.max() < vocab_size:
+    if windows.shape[-1] < 2 or not len(windows):
         raise ValueError(
-            f"windows of shape {tuple(windows.shape)} need a context, a target, and ids from 0, "
-            f"below {vocab_size=}: cut longer windows, or use their own vocabulary"
+            f"windows of shape {tuple(windows.shape)} need a context and a target: cut one window "
+            "or more of length 2 or more"
+        )
+    if not 0 <= windows.min() <= windows.max() < vocab_size:
+        raise ValueError(
+            f"windows hold ids from {windows.min()} to {windows.max()}, which must be from 0 and "
+            f"below {vocab_size=}: use their own vocabulary, of {windows.max() + 1} ids or more"
         )
     contexts, row = torch.unique(windows[:, :-1], dim=0, return_inverse=True)
     cells = torch.bincount(row * vocab_size + windows[:, -1], minlength=len(contexts) * vocab_size)
@@ -110,7 +116,7 @@ def draw_groups(
     if not 1 <= batch_size <= len(rest):
         raise ValueError(
             f"{batch_size=} must be between 1 and the {len(rest)} contexts seen less than {often} "
-            "times: lower it, raise `often`, or pass all contexts at once in each step"
+            f"times: {_say_what_draws(batch_size, often, total)}"
         )
     n_batches = len(rest) // batch_size
     while True:
@@ -120,7 +126,21 @@ def draw_groups(
             yield torch.cat([contexts[always], contexts[picked]]), weighted
 
 
+def _say_what_draws(batch_size: int, often: int, total: Int[Tensor, "K"]) -> str:
+    """List what to change so that there are enough rare contexts, each enough alone."""
+    n_rare = int((total < often).sum())
+    ways = ["pass all contexts at once in each step"]
+    if 1 <= batch_size <= len(total):
+        enough = int(total.sort().values[batch_size - 1]) + 1
+        ways.insert(0, f"choose often={enough} or more")
+    if n_rare:
+        ways.insert(0, f"choose batch_size from 1 to {n_rare}")
+    return ", or ".join(ways)
+
+
 def _refuse_batch(batch_size: int, available: int) -> None:
+    if not available:
+        raise ValueError("there are no windows to draw from: cut some first")
     if not 1 <= batch_size <= available:
         raise ValueError(f"{batch_size=} must be between 1 and the {available} there are")
 
