@@ -290,7 +290,7 @@ def test_local_hours_over_both_changes_of_clocks_are_even_in_utc_too(n):
 def test_clocks_are_not_blamed_where_none_were_changed(day):
     hours = pd.date_range(day, periods=7, freq="h")
     for times in (hours.delete(2), hours.insert(2, hours[2])[:6]):
-        with pytest.raises(ValueError, match="missing between|two rows") as refused:
+        with pytest.raises(ValueError, match=r"missing between|two rows") as refused:
             read(table(hour=times))
         assert "clocks" not in str(refused.value)
 

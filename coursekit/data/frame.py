@@ -12,7 +12,7 @@ from torch import Tensor
 
 from coursekit.data.table_columns import read_numbers, refuse_kinds, refuse_names
 from coursekit.data.table_steps import refuse_steps
-from coursekit.data.table_times import read_times, to_datetimes
+from coursekit.data.table_times import parse_times, to_datetimes
 
 if TYPE_CHECKING:
     import pandas  # noqa: ICN001 (annotations name it in full)
@@ -114,7 +114,7 @@ def from_frame(
     refuse_names(frame, time, target, known)
     if len(frame) < 3:
         raise ValueError(f"{len(frame)} rows are too few to tell the step: take 3 or more")
-    times = read_times(frame[time])
+    times = parse_times(frame[time])
     columns = [target, *(name for name in frame.columns if name not in (time, target))]
     refuse_kinds(frame, columns)
     refuse_steps(frame[time], times, even)

@@ -24,7 +24,7 @@ PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 YEAR_SECONDS = 31_536_000
 
 
-def read_times(column: "pandas.Series") -> "pandas.Series":
+def parse_times(column: "pandas.Series") -> "pandas.Series":
     """Read dates and ISO 8601 text as times of pandas.
 
     Raises:
