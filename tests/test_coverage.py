@@ -233,6 +233,7 @@ def is_loose(low, high, value, why):
         (None, 0.2, 0.008, "a fixed text"),
         (0.03, 0.5, 0.13, "a wide valley: seeds 0–4 lie between 0.07 and 0.19"),
         (-0.006, 0.026, 0.0095, "0.0101 ± 3 × 0.0054, seeds 0–4"),
+        (-0.0085, 0.0049, -0.0048, "-0.0018 ± 3 × 0.0022, the spread of seeds 0–4"),
         (-0.6, -0.2, -0.4, "a spread of seeds"),
         (0, 14, 9, "4 to 9 for four draws"),
     ],
