@@ -26,13 +26,13 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
 course: $(READY) ## run the notebooks (NB=01: one) and print the table of results; output in build/
-	@$(PYTHON) -m coursekit run $(NB) $(if $(FORCE),--force)
+	@$(PYTHON) -m tools run $(NB) $(if $(FORCE),--force)
 
 test: $(READY) ## lint, unit tests and every notebook, as CI runs them
 	@$(PYTHON) -m pytest
 
 test-gpu: $(READY) ## the notebooks and the training loop with a CUDA GPU; claims keep the bands of the CPU
-	@$(PYTHON) -m coursekit run $(NB) --force --device cuda --jobs 1
+	@$(PYTHON) -m tools run $(NB) --force --device cuda --jobs 1
 	@$(PYTHON) -m pytest -o addopts= -p no:cacheprovider tests/test_cuda.py
 
 unit: $(READY) ## the tests without the notebooks
@@ -45,10 +45,10 @@ steady: $(READY) ## the notebook tests ten times, in two orders: all green, all 
 	@$(PYTHON) -m tests.steady $(RUNS)
 
 notebooks: $(READY) ## build notebooks/*.ipynb, with outputs, from notebooks/src
-	@$(PYTHON) -m coursekit notebooks $(NB) $(if $(FORCE),--force)
+	@$(PYTHON) -m tools build $(NB) $(if $(FORCE),--force)
 
 lint: $(READY) ## ruff, and whether each notebook is what its source makes
-	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m coursekit notebooks --check
+	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m tools build --check
 
 lab: $(READY) ## read and play: JupyterLab on the notebooks
 	@$(PYTHON) -m jupyterlab notebooks
@@ -64,7 +64,7 @@ bench: $(READY) ## published recipes and ours side by side (an hour); results in
 	@$(PYTHON) -m benchmarks.etth1
 
 lock: $(READY) ## write requirements.lock: the exact versions of this environment
-	@$(PYTHON) -m coursekit lock
+	@$(PYTHON) -m tools lock
 
 clean: ## remove .venv, build and caches
 	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -61,7 +61,7 @@ class StoppedError(RuntimeError):
 def kind_now(name: str) -> str | None:
     """Tell which kind of a data set a run uses now; None if there is no such data set."""
     from coursekit.data import DATASETS  # not earlier: tests/conftest.py wraps the package
-    from coursekit.data.store import kind
+    from coursekit.fetch.store import kind
 
     return kind(DATASETS[name]) if name in DATASETS else None
 
@@ -87,8 +87,8 @@ def surroundings(root):
     """Name variables that make an unusual place for a kernel, yet one in which Jupyter starts."""
     from jupyter_core.paths import jupyter_runtime_dir
 
-    from coursekit.course.run import absolute_folders
-    from coursekit.data.download import cache_folder
+    from coursekit.fetch.download import cache_folder
+    from tools.run import absolute_folders
 
     home = str(root / "conftest.py" / "home")  # inside a file: nobody can make it, not even root
     own = root / "build" / "test"
@@ -234,6 +234,6 @@ def pytest_sessionfinish(session):
         and (build / "claims").is_dir()
         and not hasattr(session.config, "workerinput")
     ):
-        from coursekit.course.run import merge_claims
+        from tools.run import merge_claims
 
         merge_claims(build)

@@ -28,22 +28,22 @@ from torch.optim.swa_utils import AveragedModel
 
 from benchmarks.tokens import processor
 from coursekit import data
-from coursekit.backtest import score_forecasts
-from coursekit.data.horizon import (
+from coursekit.evaluate.forecasts import score_forecasts
+from coursekit.layers.attention import attend
+from coursekit.layers.position import CalendarEmbedding, sinusoidal_codes
+from coursekit.models.baselines import LinearForecast, fit_linear, last_value
+from coursekit.models.informer import Informer, InformerConfig
+from coursekit.models.relative import RelativeToLast
+from coursekit.notebook.plot import use_house_style
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw, warm_up_cosine
+from coursekit.windows.forecast import (
     ForecastWindows,
     Splits,
     draw_forecasts,
     shift_levels,
     split_windows,
 )
-from coursekit.layers.attention import attend
-from coursekit.layers.position import CalendarEmbedding, sinusoidal_codes
-from coursekit.layers.relative import RelativeToLast
-from coursekit.models.informer import Informer, InformerConfig
-from coursekit.models.linear import LinearForecast, fit_linear, last_value
-from coursekit.plot import use_house_style
-from coursekit.training.fit import fit
-from coursekit.training.optimiser import adamw, warm_up_cosine
 
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "build/etth1.json"

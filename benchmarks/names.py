@@ -28,14 +28,14 @@ from benchmarks.anchors import (
     train_anchor,
 )
 from coursekit import data
-from coursekit.data.windows import draw_groups, group_windows, word_windows
+from coursekit.evaluate.likelihood import mean_nll, table_nll
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.wavenet import PairFusion, PairFusionConfig
-from coursekit.plot import use_house_style
-from coursekit.score import mean_nll, table_nll
+from coursekit.notebook.plot import use_house_style
 from coursekit.tokens.vocabulary import Vocabulary
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
+from coursekit.windows.tokens import draw_groups, group_windows, word_windows
 
 HERE = Path(__file__).parent
 VOCABULARY = Vocabulary(".abcdefghijklmnopqrstuvwxyz")

@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from benchmarks.tokens import processor
 from coursekit.layers.attention import Rule
 from coursekit.layers.sparse import count_active, prob_sparse
-from coursekit.plot import use_house_style
+from coursekit.notebook.plot import use_house_style
 
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "build" / "probsparse"

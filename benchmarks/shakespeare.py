@@ -25,13 +25,13 @@ from benchmarks import nanogpt
 from benchmarks.nanogpt import NanoGPT, OfEncoderLayers, train_nanogpt
 from benchmarks.tokens import processor
 from coursekit import data
-from coursekit.data.windows import draw_spans
+from coursekit.evaluate.likelihood import next_token_loss, text_nll
 from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
-from coursekit.plot import use_house_style
-from coursekit.score import next_token_loss, text_nll
+from coursekit.notebook.plot import use_house_style
 from coursekit.tokens.vocabulary import Vocabulary
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, muon, warm_up_cosine
+from coursekit.windows.tokens import draw_spans
 
 HERE = Path(__file__).parent
 THREADS, POINTS = 2, 10

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from coursekit.device import device_of
+from coursekit.evaluate.likelihood import evaluating
 from coursekit.layers.cache import Cache
-from coursekit.score import evaluating
 
 Pick = Callable[[Tensor], int]
 """Chooses a token from the logits of all V."""

@@ -25,8 +25,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
 
 from conftest import surroundings
-from coursekit.course.run import CELL_SECONDS, explain
-from coursekit.course.source import find_lessons
+from tools.run import CELL_SECONDS, explain
+from tools.source import find_lessons
 
 ROOT = Path(__file__).parents[1]
 PROBE = """

@@ -16,7 +16,7 @@ settings.load_profile("repeatable")
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
     """A process that has read and recorded nothing, with an empty cache: returns that cache."""
-    from coursekit.data import store
+    from coursekit.fetch import store
 
     cache = tmp_path / "cache"
     cache.mkdir()

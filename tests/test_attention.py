@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.certify import dependence
+from coursekit.inside.certify import dependence
 from coursekit.layers.attention import (
     MultiHeadAttention,
     allow_past,

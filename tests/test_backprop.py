@@ -9,8 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit import backprop
-from coursekit.backprop import (
+from coursekit.inside import backprop
+from coursekit.inside.backprop import (
     EPS,
     PARAMETERS,
     backward_softmax,

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.certify import dependence
+from coursekit.inside.certify import dependence
 from coursekit.layers.basic import (
     BatchNorm1d,
     Embedding,

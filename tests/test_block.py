@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.certify import dependence
+from coursekit.inside.certify import dependence
 from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
 from coursekit.layers.basic import LayerNorm, RMSNorm
 from coursekit.layers.block import Block, DecoderBlock, FeedForward, gelu, relu_squared

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks import tokens
 from coursekit import data
-from coursekit.data import store
+from coursekit.fetch import store
 from coursekit.tokens.bpe import (
     BPE,
     count_pairs,

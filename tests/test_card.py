@@ -5,10 +5,10 @@ import statistics
 import pytest
 import torch
 
-from coursekit.backtest import score_forecasts
-from coursekit.card import HonestyCard, _spread
-from coursekit.data.horizon import ForecastWindows, Scaler
-from coursekit.models.linear import fit_linear, last_value, seasonal_naive
+from coursekit.evaluate.card import HonestyCard, _spread
+from coursekit.evaluate.forecasts import score_forecasts
+from coursekit.models.baselines import fit_linear, last_value, seasonal_naive
+from coursekit.windows.forecast import ForecastWindows, Scaler
 
 GENERATOR = torch.Generator().manual_seed(0)
 VALUES = 50 + 8 * torch.randn(120, 1, generator=GENERATOR, dtype=torch.float64).cumsum(0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from coursekit.certify import certify, dependence
+from coursekit.inside.certify import certify, dependence
 from coursekit.layers.attention import (
     MultiHeadAttention,
     attend,
@@ -26,10 +26,10 @@ from coursekit.layers.sparse import (
     score_past,
     score_sample,
 )
-from coursekit.models.forecaster import OneStep, SeriesTransformer, SeriesTransformerConfig
 from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
+from coursekit.models.series_transformer import OneStep, SeriesTransformer, SeriesTransformerConfig
 from coursekit.models.wavenet import WaveNet, WaveNetConfig
-from coursekit.plot import draw_dependence
+from coursekit.notebook.plot import draw_dependence
 
 B, H, T, C, D = 2, 3, 48, 6, 4
 

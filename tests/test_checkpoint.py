@@ -11,7 +11,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from coursekit.data.windows import draw_batches
 from coursekit.training import checkpoint as module
 from coursekit.training.checkpoint import (
     Checkpoint,
@@ -23,6 +22,7 @@ from coursekit.training.checkpoint import (
 from coursekit.training.engine import Engine
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
+from coursekit.windows.tokens import draw_batches
 
 EMPTY = {"engine": {}, "history": {}, "batch": []}
 """What a run adds to its config, of a run that has not begun."""

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.certify import dependence
+from coursekit.inside.certify import dependence
 from coursekit.layers.attention import MultiHeadAttention, attend_past
 from coursekit.layers.basic import BatchNorm1d
 from coursekit.layers.cache import Cache

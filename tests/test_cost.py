@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from coursekit.__main__ import main
+from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.models.gpt import GPT, GPTConfig
-from coursekit.score import next_token_loss
 from coursekit.training.cost import (
     activation_bytes,
     gpt_size,

@@ -23,11 +23,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from conftest import warm_matplotlib
-from coursekit.__main__ import main
-from coursekit.course import lock, run
-from coursekit.course.publish import committed_claims, find_faults, publish
-from coursekit.course.run import Result, imported_files, merge_claims, run_lesson, run_lessons
-from coursekit.course.source import Lesson, digest, find_lessons, find_root, load, read_times
+from tools import lock, run
+from tools.__main__ import main
+from tools.publish import committed_claims, find_faults, publish
+from tools.run import Result, imported_files, merge_claims, run_lesson, run_lessons
+from tools.source import Lesson, digest, find_lessons, find_root, load, read_times
 
 ROOT = Path(__file__).parents[1]
 HEADER = "# %% [markdown]\n# # A lesson\n#\n# **Runs in** {runs_in}.\n"
@@ -535,7 +535,7 @@ def test_a_kernel_starts_without_a_word(tiny, capfd, monkeypatch):
 
 def test_an_interrupt_ends_the_run_and_says_so(tmp_path):
     lessons = make_course(tmp_path, n01_slow=SLOW, n02_tiny=TINY)
-    command = [sys.executable, "-m", "coursekit", "run", "--jobs", "1"]
+    command = [sys.executable, "-m", "tools", "run", "--jobs", "1"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     running = subprocess.Popen(command, cwd=tmp_path, **pipes)
     begun = tmp_path / "notebooks" / "begun"
@@ -692,7 +692,7 @@ def test_the_command_succeeds_and_a_stand_in_is_not_published(tmp_path, monkeypa
     assert main(["run", "02"]) == 0
     assert "shakespeare stand-in" in capsys.readouterr().out
     assert stamp(lesson)["data"] == {"shakespeare": "stand-in"}
-    assert main(["notebooks", "02"]) == 2
+    assert main(["build", "02"]) == 2
     out, errors = capsys.readouterr()
     assert "unchanged since its last run" in out
     assert "shakespeare came from a stand-in" in errors
@@ -712,11 +712,11 @@ def test_the_command_publishes_and_then_finds_the_notebook_fresh(
     tiny, no_kernel, monkeypatch, capsys
 ):
     monkeypatch.chdir(tiny.root)
-    assert main(["notebooks", "--check"]) == 1
+    assert main(["build", "--check"]) == 1
     assert "does not exist" in capsys.readouterr().out
-    assert main(["notebooks"]) == 0
+    assert main(["build"]) == 0
     assert "wrote notebooks/01_tiny.ipynb" in capsys.readouterr().out
-    assert main(["notebooks", "--check"]) == 0
+    assert main(["build", "--check"]) == 0
     assert "fresh: 01_tiny" in capsys.readouterr().out
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from coursekit.course.source import find_lessons
+from tools.source import find_lessons
 
 ROOT = Path(__file__).parents[1]
 LESSONS = {lesson.name: lesson for lesson in find_lessons(ROOT)}

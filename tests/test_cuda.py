@@ -8,17 +8,17 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from coursekit.commands import train_gpt as job
+from coursekit.commands.recipe import Recipe
+from coursekit.commands.train_gpt import load_gpt, train_gpt
 from coursekit.data import NEWS
-from coursekit.data.windows import draw_batches
 from coursekit.device import pick_device
-from coursekit.score import text_nll
-from coursekit.training import job
+from coursekit.evaluate.likelihood import text_nll
 from coursekit.training.checkpoint import Checkpoint, load_checkpoint
 from coursekit.training.engine import Engine
 from coursekit.training.fit import fit
-from coursekit.training.job import load_gpt, train_gpt
 from coursekit.training.optimiser import adamw
-from coursekit.training.recipe import Recipe
+from coursekit.windows.tokens import draw_batches
 from tests.test_distributed import SETTINGS, begin, command, finish, losses
 
 GPUS = torch.cuda.device_count()

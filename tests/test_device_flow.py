@@ -9,17 +9,17 @@ import pytest
 import torch
 from torch import nn
 
-from coursekit.data.windows import draw_batches, draw_spans
-from coursekit.diagnose import UpdateLog, measure_batch_noise, take_snapshot
+from coursekit.evaluate.likelihood import mean_nll, next_token_loss, text_nll
+from coursekit.inside.diagnose import UpdateLog, measure_batch_noise, take_snapshot
 from coursekit.layers.basic import Tanh
 from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.ngram import NGram
 from coursekit.models.wavenet import DilatedFusion, PairFusion, PairFusionConfig
 from coursekit.sample import generate, pick_by_chance
-from coursekit.score import mean_nll, next_token_loss, text_nll
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, muon
+from coursekit.windows.tokens import draw_batches, draw_spans
 from tests import pretend_device
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.diagnose import (
+from coursekit.inside.diagnose import (
     UpdateLog,
     find_dead,
     find_saturated,

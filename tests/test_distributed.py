@@ -18,7 +18,9 @@ from torch import distributed, nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from coursekit.score import NO_TARGET
+from coursekit.commands.recipe import Recipe
+from coursekit.commands.train_gpt import train_gpt
+from coursekit.evaluate.likelihood import NO_TARGET
 from coursekit.training import distributed as module
 from coursekit.training import engine as compute
 from coursekit.training import fit as loop
@@ -35,8 +37,6 @@ from coursekit.training.distributed import (
     replicate,
 )
 from coursekit.training.engine import Engine, engine_state, restore_engine
-from coursekit.training.job import train_gpt
-from coursekit.training.recipe import Recipe
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {"steps": 100, "every": 20, "batch_size": 8, "context": 8}

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from coursekit.__main__ import main
-from coursekit.course import doctor
-from coursekit.data import DATASETS, store
-from coursekit.data import download as module
+from coursekit.commands import doctor
+from coursekit.data import DATASETS
 from coursekit.data.vocabularies import GPT2_IDS, GPT2_MERGES
 from coursekit.device import compare_with_cpu
+from coursekit.fetch import download as module
+from coursekit.fetch import store
 from tests.server import CONTENT, Server
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from coursekit.data import download as module
-from coursekit.data import store
-from coursekit.data.dataset import Dataset, MissingDataError, Packaged
-from coursekit.data.download import DownloadError, cache_folder, download, forget_failures
+from coursekit.fetch import download as module
+from coursekit.fetch import store
+from coursekit.fetch.dataset import Dataset, MissingDataError, Packaged
+from coursekit.fetch.download import DownloadError, cache_folder, download, forget_failures
 from tests.server import CONTENT, Server
 
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -181,7 +181,7 @@ def test_a_corrupted_file_is_replaced(server, path):
 
 def fetch_in_another_process(server, path):
     code = (
-        "import sys; from pathlib import Path; from coursekit.data.download import download;"
+        "import sys; from pathlib import Path; from coursekit.fetch.download import download;"
         "download(sys.argv[1], sys.argv[2], Path(sys.argv[3]))"
     )
     command = [sys.executable, "-c", code, server.address, SHA256, str(path)]

@@ -6,11 +6,11 @@ from torch import nn
 from torch.testing import assert_close
 
 from benchmarks import etth1
-from coursekit.data.horizon import ForecastWindows, Scaler, Splits
 from coursekit.layers.attention import attend
-from coursekit.layers.relative import RelativeToLast
+from coursekit.models.baselines import last_value
 from coursekit.models.informer import Informer, InformerConfig
-from coursekit.models.linear import last_value
+from coursekit.models.relative import RelativeToLast
+from coursekit.windows.forecast import ForecastWindows, Scaler, Splits
 
 CONFIG = InformerConfig(context=17, guide=6, horizon=5, n_head=2, d_model=8, dropout=0.0)
 

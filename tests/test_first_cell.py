@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from coursekit.course import source
 from tests.away import ROOT, build_wheel
+from tools import source
 
 CELL = Path(source.__file__).with_name("bootstrap.py").read_text("utf-8")
 THERE = {

@@ -11,23 +11,23 @@ from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.testing import assert_close
 
-from coursekit.diagnose import take_snapshot
+from coursekit.inside.diagnose import take_snapshot
 from coursekit.layers.attention import MultiHeadAttention, allow_past, attend, attend_past
 from coursekit.layers.block import Block, DecoderBlock, FeedForward
 from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import ConvolvedAttention
 from coursekit.layers.position import CalendarEmbedding
-from coursekit.layers.relative import RelativeToLast
-from coursekit.models.forecaster import (
+from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
+from coursekit.models.informer import Informer, InformerConfig
+from coursekit.models.mlp import MLP, MLPConfig
+from coursekit.models.ngram import Bigram
+from coursekit.models.relative import RelativeToLast
+from coursekit.models.series_transformer import (
     IteratedForecast,
     OneStep,
     SeriesTransformer,
     SeriesTransformerConfig,
 )
-from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
-from coursekit.models.informer import Informer, InformerConfig
-from coursekit.models.mlp import MLP, MLPConfig
-from coursekit.models.ngram import Bigram
 from coursekit.models.wavenet import (
     DilatedFusion,
     PairFusion,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 import torch
 
-from coursekit.data.frame import TimeSeries, from_frame
+from coursekit.windows.series import TimeSeries, from_frame
 
 pd = pytest.importorskip("pandas")
 
@@ -351,5 +351,5 @@ def test_the_step_is_none_where_rows_are_unevenly_apart():
 
 
 def test_a_series_of_ones_own_needs_no_pandas():
-    code = "import coursekit.data.frame, sys; assert 'pandas' not in sys.modules"
+    code = "import coursekit.windows.series, sys; assert 'pandas' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

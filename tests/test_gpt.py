@@ -9,14 +9,14 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.certify import dependence
+from coursekit.evaluate.likelihood import next_token_loss
+from coursekit.inside.certify import dependence
 from coursekit.layers.attention import allow_past
 from coursekit.layers.basic import LayerNorm, RMSNorm
 from coursekit.layers.cache import Cache
 from coursekit.layers.position import SinusoidalPositions
 from coursekit.models.gpt import GPT, GPTConfig, from_gpt2, modern_gpt, to_gpt2
 from coursekit.sample import generate, pick_by_chance, pick_likeliest
-from coursekit.score import next_token_loss
 
 B, T, CONTEXT, V, H, C = 2, 5, 8, 11, 3, 12
 SMALL = GPTConfig(vocab_size=V, context=CONTEXT, n_layer=2, n_head=H, d_model=C)

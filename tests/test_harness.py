@@ -22,8 +22,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from nbval import kernel, plugin
 
 from conftest import surroundings
-from coursekit.data.store import kind
 from coursekit.data.text import NAMES
+from coursekit.fetch.store import kind
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 1.5

@@ -28,7 +28,7 @@ def loaded_by(*arguments):
         ("-c", "import coursekit"),
         ("-c", "import coursekit.tokens.vocabulary"),
         ("-m", "coursekit", "--help"),
-        ("-m", "coursekit", "run", "--help"),
+        ("-m", "tools", "run", "--help"),
     ],
 )
 def test_a_light_command_loads_nothing_heavy(arguments):

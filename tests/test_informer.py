@@ -7,12 +7,12 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.certify import certify
+from coursekit.inside.certify import certify
 from coursekit.layers.attention import attend
-from coursekit.layers.relative import RelativeToLast
 from coursekit.layers.sparse import prob_sparse
+from coursekit.models.baselines import last_value
 from coursekit.models.informer import Informer, InformerConfig, SeriesEmbedding
-from coursekit.models.linear import last_value
+from coursekit.models.relative import RelativeToLast
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from coursekit.certify import certify
 from coursekit.exercises import informer
+from coursekit.inside.certify import certify
 
 
 def draw(steps=7):  # many examples, for a rank moves rarely

@@ -9,9 +9,9 @@ from nltk.lm import Vocabulary as NltkVocabulary
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.data.windows import word_windows
 from coursekit.models.ngram import Bigram, NGram, count_ngrams, kneser_ney, smooth
 from coursekit.tokens.vocabulary import Vocabulary
+from coursekit.windows.tokens import word_windows
 
 LETTERS = Vocabulary(".abcz")  # no word has a z, so that some contexts are never seen
 WORDS = ["abba", "cab", "a", "bac", "caaab", "abab", "bbc"]

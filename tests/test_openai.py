@@ -16,13 +16,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coursekit import data
-from coursekit.course import lock
-from coursekit.data import store, vocabularies
-from coursekit.data.dataset import MissingDataError, Packaged
-from coursekit.data.store import kind, provenance
+from coursekit.data import vocabularies
+from coursekit.fetch import store
+from coursekit.fetch.dataset import MissingDataError, Packaged
+from coursekit.fetch.store import kind, provenance
 from coursekit.tokens.bpe import BPE, train_bpe
 from coursekit.tokens.openai import byte_characters, read_gpt2, read_tiktoken, to_tiktoken
 from coursekit.tokens.patterns import GPT2, GPT4, LATER
+from tools import lock
 
 ROOT = Path(__file__).parent.parent
 BYTES = {bytes([i]): i for i in range(256)}

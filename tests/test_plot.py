@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from coursekit.plot import color_tokens, draw_boxes, layer_histograms, ratio_curves
+from coursekit.notebook.plot import color_tokens, draw_boxes, layer_histograms, ratio_curves
 
 
 @pytest.fixture(autouse=True)

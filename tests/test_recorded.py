@@ -2,9 +2,9 @@
 
 import pytest
 
-from coursekit.data import store
 from coursekit.data.answers import ANSWERS, COUNTS
 from coursekit.data.recorded import RecordedBPE, count_tokens, open_tokenizer, write_answer
+from coursekit.fetch import store
 from coursekit.tokens.bpe import BPE
 
 

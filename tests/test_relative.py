@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.layers.relative import RelativeToLast
-from coursekit.models.linear import last_value
+from coursekit.models.baselines import last_value
+from coursekit.models.relative import RelativeToLast
 
 B, L, P, K = 2, 5, 3, 4
 EXACT = {"rtol": 0, "atol": 1e-12}

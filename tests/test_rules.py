@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from coursekit.course.publish import find_faults
-from coursekit.course.source import find_lessons
+from tools.publish import find_faults
+from tools.source import find_lessons
 
 ROOT = Path(__file__).parents[1]
 LESSONS = find_lessons(ROOT)
@@ -26,22 +26,25 @@ TAGS = {
 }
 # A module may import from its own layer's package and from layers below it, never from above.
 LAYERS = [
-    ("tokens",),
+    ("settings",),
+    ("device", "fetch", "tokens"),
+    ("windows",),
     ("data",),
     ("layers",),
     ("models",),
-    ("sample", "score", "backtest", "backprop", "diagnose", "certify", "training", "device"),
-    ("plot", "widgets", "card"),
+    ("evaluate",),
+    ("sample", "inside", "training"),
     ("exercises",),
     ("notebook",),
-    ("course",),
+    ("commands",),
     ("__main__",),
 ]
-NEVER_IMPORT = {  # what a layer may not know although it lies below
-    "models": {"data"},
-    "exercises": {"plot", "widgets"},
-    "plot": {"models", "data", "sample", "score"},
-    "widgets": {"models", "data", "sample", "score"},
+NEVER_IMPORT = {  # what a room may not know although it lies below
+    "fetch": {"tokens"},
+    "tokens": {"fetch"},
+    "layers": {"data", "fetch"},
+    "models": {"data", "fetch"},
+    "notebook": {"models", "sample", "training", "exercises"},
 }
 
 

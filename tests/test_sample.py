@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Generator
 
-from coursekit.data.windows import word_windows
 from coursekit.models.gpt import GPT, GPTConfig
 from coursekit.models.ngram import NGram, count_ngrams, smooth
 from coursekit.sample import generate, pick_by_chance, pick_likeliest, sample_text
 from coursekit.tokens.bpe import BPE
 from coursekit.tokens.vocabulary import Vocabulary
 from coursekit.tokens.words import Lexicon
+from coursekit.windows.tokens import word_windows
 
 LETTERS = Vocabulary(".abc")
 WORDS = ["abba", "cab", "a", "baaac", "aab"]

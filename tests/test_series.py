@@ -16,9 +16,10 @@ import pytest
 import torch
 
 from coursekit import data
-from coursekit.data import series, store, text, vocabularies
-from coursekit.data.dataset import MissingDataError, Packaged
-from coursekit.data.store import kind, provenance, read_packaged
+from coursekit.data import series, text, vocabularies
+from coursekit.fetch import store
+from coursekit.fetch.dataset import MissingDataError, Packaged
+from coursekit.fetch.store import kind, provenance, read_packaged
 
 REAL = os.environ.get("COURSEKIT_DATA")
 needs_folder = pytest.mark.skipif(not REAL, reason="COURSEKIT_DATA names no folder")

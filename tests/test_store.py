@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from coursekit.data import NEWS, names, provenance, shakespeare, split_words, text
-from coursekit.data.dataset import Dataset, MissingDataError, Packaged
-from coursekit.data.store import cache_folder, cache_state, describe, kind, read_text
 from coursekit.data.text import DATASETS, NAMES, SHAKESPEARE
+from coursekit.fetch.dataset import Dataset, MissingDataError, Packaged
+from coursekit.fetch.store import cache_folder, cache_state, describe, kind, read_text
 
 GOOD = "anna\nézé\n"
 REAL = os.environ.get("COURSEKIT_DATA")

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from coursekit.data.frame import from_frame
+from coursekit.windows.series import from_frame
 
 np = pytest.importorskip("numpy")
 pd = pytest.importorskip("pandas")

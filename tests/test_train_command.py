@@ -12,13 +12,15 @@ import pytest
 import torch
 
 from coursekit.__main__ import main
+from coursekit.commands import train_gpt as job
+from coursekit.commands.recipe import Recipe
+from coursekit.commands.train_gpt import load_gpt, train_gpt
 from coursekit.data import NEWS
+from coursekit.evaluate.likelihood import next_token_loss, text_nll
 from coursekit.models.gpt import GPTConfig
-from coursekit.score import next_token_loss, text_nll
-from coursekit.training import distributed, job
+from coursekit.training import distributed
 from coursekit.training.checkpoint import load_checkpoint
-from coursekit.training.job import load_gpt, train_gpt
-from coursekit.training.recipe import Recipe
+from tools.__main__ import main as tools_main
 
 ROOT = Path(__file__).parents[1]
 SIZES = {"batch_size": 4, "context": 8, "layers": 1, "heads": 2, "width": 16, "steps": 6}
@@ -233,7 +235,7 @@ def test_a_lost_process_ends_with_code_1_and_the_remedy(tmp_path, capsys, monkey
 
 
 def test_notebooks_run_on_no_device_that_is_not_there(capsys, monkeypatch):
-    assert main(["run", "01", "--force", "--device", "cuda:99"]) == 2
+    assert tools_main(["run", "01", "--force", "--device", "cuda:99"]) == 2
     assert "coursekit: device 'cuda:99' can't be used" in capsys.readouterr().err
     assert "COURSEKIT_DEVICE" not in os.environ
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.score import NO_TARGET, next_token_loss
+from coursekit.evaluate.likelihood import NO_TARGET, next_token_loss
 from coursekit.training.engine import Engine
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, decay_groups, warm_up_cosine

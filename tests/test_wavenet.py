@@ -7,9 +7,10 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.certify import dependence
+from coursekit.evaluate.likelihood import compare_losses, gaussian_nll
+from coursekit.inside.certify import dependence
 from coursekit.layers.cache import Cache
-from coursekit.models.linear import ewma_variance, fit_ar, forecast_ar
+from coursekit.models.baselines import ewma_variance, fit_ar, forecast_ar
 from coursekit.models.wavenet import (
     DilatedFusion,
     PairFusion,
@@ -18,7 +19,6 @@ from coursekit.models.wavenet import (
     WaveNetConfig,
 )
 from coursekit.sample import sample_text
-from coursekit.score import compare_losses, gaussian_nll
 from coursekit.tokens.vocabulary import Vocabulary
 
 LETTERS = Vocabulary(".abcdef")

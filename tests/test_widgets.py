@@ -3,8 +3,8 @@
 import ipywidgets
 import pytest
 
-from coursekit import widgets
-from coursekit.widgets import play, type_text
+from coursekit.notebook import widgets
+from coursekit.notebook.widgets import play, type_text
 
 
 @pytest.fixture

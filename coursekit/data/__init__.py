@@ -2,9 +2,9 @@
 
 from coursekit.data import series, text, vocabularies
 from coursekit.data.series import digits, etth1, exchange_rates, hourly, pedestrians, sp500
-from coursekit.data.store import provenance
 from coursekit.data.text import GEOMETRY, NEWS, SENTENCES, names, shakespeare, split_words
 from coursekit.data.vocabularies import gpt2, gpt4, tiktoken_encoding
+from coursekit.fetch.store import provenance
 
 DATASETS = text.DATASETS | series.DATASETS | vocabularies.DATASETS
 """Every data set of the course by its name."""

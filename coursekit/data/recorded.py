@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 
 import regex
 
-from coursekit.data import store
 from coursekit.data.answers import ANSWERS, COUNTS
-from coursekit.data.dataset import MissingDataError
 from coursekit.data.vocabularies import GPT4_SPECIAL, gpt2, gpt4
+from coursekit.fetch import store
+from coursekit.fetch.dataset import MissingDataError
 from coursekit.tokens.bpe import BPE
 
 

@@ -6,13 +6,13 @@ import zipfile
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from coursekit.data.dataset import Dataset, MissingDataError, Packaged
-from coursekit.data.store import provenance, read_packaged, read_text
+from coursekit.fetch.dataset import Dataset, MissingDataError, Packaged
+from coursekit.fetch.store import provenance, read_packaged, read_text
 
 if TYPE_CHECKING:
     import torch
 
-    import coursekit.data.frame
+    import coursekit.windows.series
 
 SP500 = Packaged(
     name="sp500",
@@ -147,7 +147,7 @@ def digits() -> list[list[int]]:
     return [[int(int(grey) >= 8) for grey in row[:64]] for row in rows]  # row[64] is the class
 
 
-def etth1() -> "coursekit.data.frame.TimeSeries":
+def etth1() -> "coursekit.windows.series.TimeSeries":
     """Return the oil temperature of an electricity transformer in °C, then six loads on it.
 
     Hourly from 2016-07-01 00:00 to 2018-06-26 19:00 (Zhou et al. 2021). The loads are high,
@@ -156,7 +156,7 @@ def etth1() -> "coursekit.data.frame.TimeSeries":
     Raises:
         MissingDataError: if the file is not there, with the remedy; it has no stand-in.
     """
-    from coursekit.data.frame import TimeSeries  # not earlier: reading a text needs no torch
+    from coursekit.windows.series import TimeSeries  # not earlier: reading a text needs no torch
 
     header, *rows = (line.split(",") for line in read_text(ETTH1).splitlines())
     return TimeSeries(
@@ -168,7 +168,7 @@ def etth1() -> "coursekit.data.frame.TimeSeries":
     )
 
 
-def pedestrians() -> "coursekit.data.frame.TimeSeries":
+def pedestrians() -> "coursekit.windows.series.TimeSeries":
     """Return how many people passed 210 Queen Street, Auckland, then six other sensors.
 
     Hourly from Monday 2022-02-07 00:00 to 2023-09-30 23:00, local time. The file begins its
@@ -179,7 +179,7 @@ def pedestrians() -> "coursekit.data.frame.TimeSeries":
     Raises:
         MissingDataError: if its package is not there, with the remedy.
     """
-    from coursekit.data.frame import TimeSeries
+    from coursekit.windows.series import TimeSeries
 
     hours = {}
     for row in csv.DictReader(io.StringIO(read_packaged(PEDESTRIANS))):
@@ -197,7 +197,7 @@ def pedestrians() -> "coursekit.data.frame.TimeSeries":
     )
 
 
-def hourly() -> "coursekit.data.frame.TimeSeries":
+def hourly() -> "coursekit.windows.series.TimeSeries":
     """Return `etth1` or, where its file is missing, `pedestrians` as its stand-in; say which.
 
     Both have a target and six other columns, and more than 14,400 hours.
@@ -209,7 +209,7 @@ def hourly() -> "coursekit.data.frame.TimeSeries":
     return etth1() if provenance()["hourly"] == "canonical" else pedestrians()
 
 
-def exchange_rates() -> "coursekit.data.frame.TimeSeries":
+def exchange_rates() -> "coursekit.windows.series.TimeSeries":
     """Return what one unit of each of eight currencies cost in US dollars, the Australian first.
 
     Days from 2005-04-01 to 2025-12-31 on which the European Central Bank published rates: no
@@ -219,7 +219,7 @@ def exchange_rates() -> "coursekit.data.frame.TimeSeries":
     Raises:
         MissingDataError: if its package is not there, with the remedy.
     """
-    from coursekit.data.frame import TimeSeries
+    from coursekit.windows.series import TimeSeries
 
     rows = [line.split(",") for line in read_packaged(EXCHANGE_RATES).splitlines()]
     per_euro = _to_tensor([row[1:] for row in rows])

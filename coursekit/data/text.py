@@ -5,8 +5,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from coursekit.data.dataset import Dataset, MissingDataError
-from coursekit.data.store import read_text
+from coursekit.fetch.dataset import Dataset, MissingDataError
+from coursekit.fetch.store import read_text
 
 NEWS = """\
 Shares slid for a third day on Thursday after fresh figures showed that prices

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coursekit.data.dataset import Packaged
-from coursekit.data.store import read_packaged
+from coursekit.fetch.dataset import Packaged
+from coursekit.fetch.store import read_packaged
 from coursekit.tokens.bpe import BPE
 from coursekit.tokens.openai import read_gpt2, read_tiktoken
 from coursekit.tokens.patterns import GPT4

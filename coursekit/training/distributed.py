@@ -5,7 +5,6 @@ DistributedDataParallel averages the gradients, so that all of them make the sam
 """
 
 import io
-import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
@@ -15,6 +14,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
+
+from coursekit import settings
 
 PATIENCE = timedelta(minutes=5)
 """How long a process waits for one that hangs; one that has died is noticed at once."""
@@ -46,7 +47,7 @@ def joined(device: torch.device) -> Iterator[None]:
         LostProcessError: if another process dies or hangs, or this one is told to stop, as
             `torchrun` tells all when one has died.
     """
-    if "TORCHELASTIC_RUN_ID" not in os.environ:
+    if not settings.is_torchrun():
         yield
         return
     engines = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}

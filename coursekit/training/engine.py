@@ -11,7 +11,7 @@ from torch.amp import GradScaler
 from torch.optim import Optimizer
 
 from coursekit.device import device_of, random_states, set_random_states
-from coursekit.score import NO_TARGET, count_targets
+from coursekit.evaluate.likelihood import NO_TARGET, count_targets
 from coursekit.training.checkpoint import copy_weights, unique_weights
 from coursekit.training.distributed import (
     averaging,

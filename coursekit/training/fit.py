@@ -1,7 +1,6 @@
 """The training loop."""
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from torch.nn import functional as F
 from torch.optim import Optimizer
 from tqdm.auto import tqdm
 
+from coursekit import settings
 from coursekit.training.checkpoint import Checkpoint
 from coursekit.training.distributed import rank
 from coursekit.training.engine import (
@@ -164,7 +164,7 @@ def _count(done: int, steps: int) -> Iterable[int]:
     """Count the steps to do, with a bar unless COURSEKIT_PLAIN is set."""
     if steps < 1:
         raise ValueError(f"{steps=} must be at least 1")
-    plain = bool(os.environ.get("COURSEKIT_PLAIN")) or rank() > 0
+    plain = settings.is_plain() or rank() > 0
     look = {"leave": False, "unit": "step", "mininterval": 0.5}
     return tqdm(range(done, steps), initial=done, total=steps, disable=plain, **look)
 

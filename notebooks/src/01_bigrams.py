@@ -46,7 +46,7 @@ print(pairs)
 # A dictionary works, but a table is easier to compute with: row $i$ is the letter before, column $j$ the letter after, and $N_{ij}$ says how often that pair came. For that, each letter needs a number. `Vocabulary` keeps this correspondence, in a fixed order, with the boundary as number 0.
 
 # %%
-from coursekit.data.windows import word_windows
+from coursekit.windows.tokens import word_windows
 from coursekit.tokens.vocabulary import Vocabulary
 
 vocabulary = Vocabulary(".abcdefghijklmnopqrstuvwxyz")
@@ -87,7 +87,7 @@ claim("empty-cells", (N == 0).sum(), 102, 102, stand_in=(105, 105), **about)
 # %% tags=["figure", "nbval-ignore-output"]
 from matplotlib.colors import LogNorm
 
-from coursekit.plot import letter_table
+from coursekit.notebook.plot import letter_table
 
 plt.figure(figsize=(8, 7))
 letter_table(
@@ -227,7 +227,7 @@ for i, j in word_windows(["emma"], vocabulary, length=2).tolist():
 print(f"p(emma) = {math.exp(-total):.3g},  NLL = {total / 5:.4f} nats a letter")
 
 # %% tags=["shown"]
-from coursekit.score import mean_nll
+from coursekit.evaluate.likelihood import mean_nll
 
 show(mean_nll)
 
@@ -367,7 +367,7 @@ figure("row-q", alt="Shares after q: three quarters on u at α = 0, flatter at 1
 # With a running kernel you can move both controls yourself. Try *a*, a letter with thousands of pairs: how large must α be before its row goes flat?
 
 # %% tags=["live", "nbval-ignore-output"]
-from coursekit.widgets import play
+from coursekit.notebook.widgets import play
 
 play(draw_row, letter=list("aeqxz"), alpha=[0, 0.1, 1, 10, 100, 1000, 10_000])
 
@@ -396,7 +396,7 @@ claim("one-hot-difference", difference, 0, 0, why="exact: the other 26 products 
 
 # %% tags=["shown"]
 from coursekit.models.ngram import Bigram
-from coursekit.score import table_nll
+from coursekit.evaluate.likelihood import table_nll
 
 show(Bigram, table_nll)
 
@@ -511,7 +511,7 @@ figure(
 # A uniform guess among 27 letters has perplexity 27. The formula is also the inverse of the *geometric* mean of the probabilities.
 
 # %% tags=["data"]
-from coursekit.score import perplexity
+from coursekit.evaluate.likelihood import perplexity
 
 exact = "27 equal shares, up to rounding"
 claim("uniform-perplexity", perplexity(mean_nll(uniform, windows)), 27 - 1e-9, 27 + 1e-9, why=exact)
@@ -566,7 +566,7 @@ print(news[:75])
 # **Predict**: rank unigram, bigram, trigram and 4-gram, with add-one smoothing, by their perplexity on the rest of the paragraph.
 
 # %%
-from coursekit.data.windows import slide_windows
+from coursekit.windows.tokens import slide_windows
 
 
 def fit_news(order, alpha=1.0):

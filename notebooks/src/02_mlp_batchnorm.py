@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
-from coursekit.data.windows import word_windows
+from coursekit.windows.tokens import word_windows
 from coursekit.notebook import claim, figure, setup, show
 from coursekit.tokens.vocabulary import Vocabulary
 
@@ -69,7 +69,7 @@ for m in (30, 60, 100):
 # As a picture, with a context of three:
 
 # %% tags=["figure", "nbval-ignore-output"]
-from coursekit.plot import draw_boxes
+from coursekit.notebook.plot import draw_boxes
 
 boxes = {f"letter {t + 1}\n(an id)": (0, t) for t in range(3)}
 boxes |= {f"C[{t + 1}]\n10 numbers": (1, t) for t in range(3)}
@@ -228,7 +228,7 @@ exercises.check_first_loss(first_loss_of)
 # **Predict**: with N(0, 1) weights, what share of the hidden outputs is saturated?
 
 # %% tags=["shown"]
-from coursekit.diagnose import find_dead, find_saturated
+from coursekit.inside.diagnose import find_dead, find_saturated
 
 show(find_saturated, find_dead)
 
@@ -511,7 +511,7 @@ show(fit)
 # How long may a step be? Try: let the learning rate grow from 0.001 to 10 over a thousand steps, and watch the loss.
 
 # %% tags=["data"]
-from coursekit.data.windows import draw_batches
+from coursekit.windows.tokens import draw_batches
 
 
 def start(normalised=False, seed=42, **options):
@@ -551,7 +551,7 @@ claim("best-rate", lowest, 0.038, 0.37, stand_in=(0.037, 0.56), **about)
 # A deeper network: six hidden layers of 100 units. Three starts, which differ in the gain of their weights only: too small, right, too large. `take_snapshot` passes one batch forward and backward and keeps what went through the layers; it uses PyTorch's **hooks**, functions that a module calls when it has computed something. So it works on any model without a change to it.
 
 # %% tags=["shown"]
-from coursekit.diagnose import take_snapshot
+from coursekit.inside.diagnose import take_snapshot
 
 show(take_snapshot)
 
@@ -575,7 +575,7 @@ print({name: round(snapshot.loss, 3) for name, snapshot in snapshots.items()})
 # All three start with the right loss, $\ln 27$, so the loss says nothing here. **Predict** for each start: how are the outputs of the six tanh layers distributed? And the gradients that arrive at them?
 
 # %% tags=["figure", "nbval-ignore-output"]
-from coursekit.plot import layer_histograms
+from coursekit.notebook.plot import layer_histograms
 
 
 def share_saturated(h):
@@ -630,7 +630,7 @@ claim("gradient-ratio-large-gain", ratios[2], 11.3, 16.5, **about)
 # The third picture shows the gradients of the *weights*, which is what the optimiser sees. Their size alone means little; what matters is the size compared with the weights that they change:
 
 # %% tags=["figure", "nbval-ignore-output"]
-from coursekit.diagnose import log_ratio
+from coursekit.inside.diagnose import log_ratio
 
 
 def grad_to_data(snapshot, name):
@@ -652,7 +652,7 @@ figure(
 # The **update-to-data ratio** goes one step further: how far do the weights move in a step, relative to their size? A rule of thumb says a thousandth, $10^{-3}$: much less is too slow, much more too rash. You will meet this rule as *the gradient-to-data ratio should be $10^{-3}$*. That can't be, for the gradient does not know the learning rate. With plain SGD an update is rate × gradient, so at rate 0.1 the two differ by one decade exactly.
 
 # %% tags=["shown"]
-from coursekit.diagnose import UpdateLog
+from coursekit.inside.diagnose import UpdateLog
 
 show(UpdateLog)
 
@@ -685,7 +685,7 @@ for name, (history, log) in runs.items():
     print(f"{name}: update:data 10^{settled[name]:.1f}, loss {last:.3f}")
 
 # %% tags=["figure", "nbval-ignore-output"]
-from coursekit.plot import ratio_curves
+from coursekit.notebook.plot import ratio_curves
 
 panels = plt.subplots(1, 3, figsize=(9, 3.6), sharey=True)[1]
 for ax, (name, (_, log)) in zip(panels, runs.items(), strict=True):
@@ -707,7 +707,7 @@ claim("updates-rash", settled["rate 0.5"], -1.9, -1.86, stand_in=(-1.905, -1.855
 # The fifth picture is the loss itself. It jumps from batch to batch. How much of that is the batch? Hold the weights fixed and draw batches of different sizes:
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.diagnose import measure_batch_noise
+from coursekit.inside.diagnose import measure_batch_noise
 
 batch_sizes = [2, 8, 32, 128, 512]
 trained = deep(5 / 3)
@@ -797,7 +797,7 @@ figure(
 )
 
 # %% tags=["live", "nbval-ignore-output"]
-from coursekit.widgets import play
+from coursekit.notebook.widgets import play
 
 play(
     draw_start,
@@ -890,8 +890,8 @@ claim("decay-of-biases", kept["hidden.0.bias"], 1, 1, why="exact: biases don't d
 # **Predict**: which rung gains most?
 
 # %% tags=["shown"]
-from coursekit.data.windows import group_windows
-from coursekit.score import mean_nll, table_nll
+from coursekit.windows.tokens import group_windows
+from coursekit.evaluate.likelihood import mean_nll, table_nll
 
 show(group_windows)
 
@@ -1117,7 +1117,7 @@ for n_hidden, total in {1: 39_014, 2: 55_526}.items():
     claim(f"small-text-parameters-{n_hidden}", count_parameters(model), total, total, **about)
 
 # %%
-from coursekit.data.windows import slide_windows
+from coursekit.windows.tokens import slide_windows
 
 characters = Vocabulary.of(data.NEWS)
 ids = torch.tensor(characters.encode(data.NEWS))
@@ -1154,7 +1154,7 @@ figure(
 )
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.score import perplexity
+from coursekit.evaluate.likelihood import perplexity
 
 final_train, final_rest = curve[-1]
 best_epoch = 2 + 2 * min(range(100), key=lambda k: curve[k][1])

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
-from coursekit.data.windows import word_windows
+from coursekit.windows.tokens import word_windows
 from coursekit.notebook import claim, figure, setup, show
 from coursekit.tokens.vocabulary import Vocabulary
 
@@ -92,7 +92,7 @@ assert_close(slope, ds.expand(4, 3))  # each of the four rows gets ds
 # Three things differ from notebook 2. Batch norm divides by $n-1$ here, as in the lecture. (What that changes is section 3.9.) And the largest logit of each row is subtracted before the exponential, so that the exponential does not overflow. And there is a bias `b1` before the batch norm, which is useless, as you know; we keep it to see its slope come out as 0.
 
 # %% tags=["shown"]
-from coursekit.backprop import draw_parameters, pass_forward
+from coursekit.inside.backprop import draw_parameters, pass_forward
 
 show(pass_forward)
 
@@ -145,7 +145,7 @@ places |= {"count_sum": (4, 4.6), "count_sum_inv": (2.6, 4.6), "probs": (2.6, 3.
 places |= {"logprobs": (1.4, 3.6), "loss": (0.3, 3.6)}
 
 # %% tags=["figure", "nbval-ignore-output"]
-from coursekit.plot import draw_boxes
+from coursekit.notebook.plot import draw_boxes
 
 ax = draw_boxes(places, arrows)
 box = {text.get_text(): text.get_bbox_patch() for text in ax.texts if text.get_text()}
@@ -291,7 +291,7 @@ for choose in ("max(1)", "amax(1)"):
 # Here is the library's version of the eight steps.
 
 # %% tags=["shown"]
-from coursekit.backprop import backward_softmax
+from coursekit.inside.backprop import backward_softmax
 
 show(backward_softmax)
 
@@ -319,7 +319,7 @@ assert_close(dhpreact, oracle["hpreact"], rtol=0, atol=1e-12)
 # The embedding is a look-up, `emb = C[tokens]`. A row of $C$ was copied to every place where its letter stands; backward, the slopes from all these places are **added** to the row. That is called *scatter-add*. As a double loop, and as one call:
 
 # %% tags=["shown"]
-from coursekit.backprop import backward_hidden, backward_input, scatter_rows
+from coursekit.inside.backprop import backward_hidden, backward_input, scatter_rows
 
 show(backward_hidden, backward_input, scatter_rows)
 
@@ -327,7 +327,7 @@ show(backward_hidden, backward_input, scatter_rows)
 # `largest_differences` sets gradients beside the oracle's, name by name, and keeps the largest difference of each.
 
 # %% tags=["data"]
-from coursekit.backprop import largest_differences
+from coursekit.inside.backprop import largest_differences
 
 by_library = backward_hidden(p, v, dlogits)
 by_library |= backward_input(p, v, oracle["hprebn"], tokens)
@@ -396,7 +396,7 @@ dhprebn = dbndiff + dbnmean / n  # used twice
 assert_close(dhprebn, oracle["hprebn"], rtol=0, atol=1e-12)
 
 # %% tags=["shown"]
-from coursekit.backprop import backward_norm
+from coursekit.inside.backprop import backward_norm
 
 show(backward_norm)
 
@@ -424,7 +424,7 @@ exercises.check_dvariance(dvariance)
 # The four parts in a row are `pass_backward`. All its gradients against autograd: 26 tensors, every step and every parameter.
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.backprop import pass_backward
+from coursekit.inside.backprop import pass_backward
 
 by_hand = pass_backward(p, v, tokens, targets)
 differences = largest_differences(by_hand, oracle)
@@ -462,7 +462,7 @@ assert_close(slope, P - torch.tensor([[0, 1, 0]]), rtol=0, atol=1e-12)
 print("P       ", P.detach().numpy().round(3), "\ngradient", slope.numpy().round(3))
 
 # %% tags=["shown"]
-from coursekit.backprop import cross_entropy_gradient
+from coursekit.inside.backprop import cross_entropy_gradient
 
 show(cross_entropy_gradient)
 
@@ -476,7 +476,7 @@ claim("softmax-row-sums", short.sum(1).abs().max(), high=1e-12, why=why, data="n
 # **Predict** the picture of this matrix, one row for each of the 32 examples, for a network that has learnt nothing yet: how many cells of a row are negative, and how strong are the others?
 
 # %% tags=["figure", "nbval-ignore-output"]
-from coursekit.plot import DIVERGING
+from coursekit.notebook.plot import DIVERGING
 
 plt.figure(figsize=(8, 5.5))
 scaled = short * n
@@ -553,7 +553,7 @@ for what, path in paths.items():
 # $$dx_i = \frac{\gamma s}{n}\Big(n\,dy_i - \sum_j dy_j - \frac{n}{n-1}\,\hat x_i \sum_j dy_j\,\hat x_j\Big)$$
 
 # %% tags=["shown"]
-from coursekit.backprop import batch_norm_gradient
+from coursekit.inside.backprop import batch_norm_gradient
 
 show(batch_norm_gradient)
 
@@ -643,7 +643,7 @@ claim("finite-difference-single", 10 ** typical["single"].min(), low=1e-4, why=w
 # With the two shortcuts, forward and backward fit into one short function.
 
 # %% tags=["shown"]
-from coursekit.backprop import short_gradients
+from coursekit.inside.backprop import short_gradients
 
 show(short_gradients)
 
@@ -707,7 +707,7 @@ print(f"mean loss of the last thousand batches: {sum(losses[-1000:]) / 1000:.3f}
 # %% tags=["data"]
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.ngram import NGram, count_ngrams, kneser_ney, smooth
-from coursekit.score import mean_nll
+from coursekit.evaluate.likelihood import mean_nll
 
 
 def as_model(p):

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
-from coursekit.data.windows import word_windows
+from coursekit.windows.tokens import word_windows
 from coursekit.notebook import claim, figure, setup, show
 from coursekit.tokens.vocabulary import Vocabulary
 
@@ -214,7 +214,7 @@ exercises.check_normalise_steps(normalise_steps)
 
 # %% tags=["data"]
 from coursekit.models.ngram import NGram, count_ngrams, kneser_ney
-from coursekit.score import mean_nll
+from coursekit.evaluate.likelihood import mean_nll
 
 vocabulary = Vocabulary(".abcdefghijklmnopqrstuvwxyz")
 parts = data.split_words(names)
@@ -234,7 +234,7 @@ print(f"{len(train):,} training windows; Kneser–Ney 5-gram on development name
 # **Predict**: which rung makes things worse?
 
 # %% tags=["shown"]
-from coursekit.data.windows import draw_batches, draw_groups, group_windows
+from coursekit.windows.tokens import draw_batches, draw_groups, group_windows
 
 show(draw_groups)
 
@@ -246,7 +246,7 @@ print(f"and hold {counts[often].sum() / counts.sum():.0%} of all targets")
 
 # %%
 from coursekit.models.mlp import MLP, MLPConfig
-from coursekit.score import table_nll
+from coursekit.evaluate.likelihood import table_nll
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
 
@@ -458,7 +458,7 @@ show(receptive_field)
 # A formula can be wrong about the code. The **gradient** asks the code: where the slope $\partial y_s/\partial x_t$ isn't 0, output $y_s$ depends on input $x_t$; where no path leads from one to the other, it is exactly 0. (It can be 0 by accident at one point; several random inputs make that unlikely.) `dependence` computes all of them, for any model.
 
 # %% tags=["shown"]
-from coursekit.certify import dependence
+from coursekit.inside.certify import dependence
 
 show(dependence)
 
@@ -763,8 +763,8 @@ claim("value-autocorrelation", value.abs().mean(), 0.02186, 0.02188, **about)
 # **Walk-forward**: to forecast 2008–2010, fit on all days before 2008; for 2011–2013, fit on all days before 2011; and so on to 2018. Whatever is estimated, including the scale that the inputs are divided by, comes from days before. Each forecast is a mean and a standard deviation, judged on the same days by two scores: the root mean square error (RMSE) of the mean, and the NLL of a normal distribution.
 
 # %% tags=["shown"]
-from coursekit.models.linear import ewma_variance, fit_ar, forecast_ar
-from coursekit.score import gaussian_nll
+from coursekit.models.baselines import ewma_variance, fit_ar, forecast_ar
+from coursekit.evaluate.likelihood import gaussian_nll
 
 show(fit_ar, ewma_variance, gaussian_nll)
 
@@ -889,7 +889,7 @@ nll = {name: gaussian_nll(target, *forecast) for name, forecast in forecasts.ite
 # Is a difference more than chance? Diebold and Mariano (1995): take the difference of two losses day by day, and divide its mean by its standard error. Beyond ±2 it is hardly chance.
 
 # %% tags=["shown"]
-from coursekit.score import compare_losses
+from coursekit.evaluate.likelihood import compare_losses
 
 show(compare_losses)
 
@@ -907,9 +907,9 @@ for name in forecasts:
 # The forecasts of the *value* once more, on a card that every forecast in this course is shown on: baselines first, the number of days scored, what the scale was measured on, two units. It refuses to be made without baselines.
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.backtest import score_errors
-from coursekit.card import HonestyCard
-from coursekit.data.horizon import Scaler
+from coursekit.evaluate.forecasts import score_errors
+from coursekit.evaluate.card import HonestyCard
+from coursekit.windows.forecast import Scaler
 
 scale = returns[: spans[0][0]].std()
 percent = Scaler(torch.zeros(1).double(), 100 * scale.double()[None], spans[0][0])

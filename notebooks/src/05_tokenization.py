@@ -180,7 +180,7 @@ claim("padding-counted", (counted - alone).abs(), low=0.01, why="three positions
 # **EOS and the prompt.** Some tokenizers append EOS to everything they encode. That is right for a text to learn from. It is wrong for a prompt, the beginning that a model is to continue. Count which word follows which in `SENTENCES`, ten sentences of market news, and continue with the most frequent one until EOS, or until there are twelve tokens:
 
 # %%
-from coursekit.data.windows import slide_windows
+from coursekit.windows.tokens import slide_windows
 from coursekit.models.ngram import count_ngrams
 
 news = Lexicon.of(" ".join(data.SENTENCES), split_at_spaces, " ")
@@ -820,7 +820,7 @@ claim("thumb-tokens", thumbs[1] - thumbs[0], 1, 1, why="3 and 2", data=("gpt2", 
 # Here is a text as three tokenizers see it: ours (1,024 tokens, learnt from the plays), GPT-2's and GPT-4's. Where a piece is no whole character, its bytes are shown. **Predict** in which of its words ours is not worse.
 
 # %% tags=["figure", "data", "nbval-ignore-output"]
-from coursekit.plot import color_tokens
+from coursekit.notebook.plot import color_tokens
 
 ours = train_bpe(train, 1024)
 sample = """def mean(rates):
@@ -831,7 +831,7 @@ color_tokens({name: [r.token(i) for i in r.encode(sample)] for name, r in reader
 figure("colours", alt="One text three times, each token on its own colour, ours cut finest.")
 
 # %% tags=["live", "nbval-ignore-output"]
-from coursekit.widgets import type_text
+from coursekit.notebook.widgets import type_text
 
 whole = {name: r for name, r in readers.items() if isinstance(r, BPE)}
 type_text(

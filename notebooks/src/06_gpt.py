@@ -60,7 +60,7 @@ for t in range(6):
 # How many windows does a text of n tokens hold? With context T and a stride of k tokens from start to start, $\lceil (n - T)/k \rceil$, for each also needs its last target. If k < T, neighbours overlap. (`slide_windows` cuts them all, `[::k]` keeps every k-th.)
 
 # %%
-from coursekit.data.windows import slide_windows
+from coursekit.windows.tokens import slide_windows
 
 for T, k in ((6, 1), (6, 6), (6, 4), (64, 10)):
     n_windows = len(slide_windows(torch.arange(500), T + 1)[::k])
@@ -87,7 +87,7 @@ claim("leaked-targets", leaked, low=0.99, why="a neighbour one character on is i
 # **Predict**: 70 tokens, numbered 0 to 69. Which is the last that this sampler ever uses as a target?
 
 # %% tags=["shown"]
-from coursekit.data.windows import draw_spans
+from coursekit.windows.tokens import draw_spans
 
 show(draw_spans)
 
@@ -106,7 +106,7 @@ claim("last-target", targets.max(), 69, 69, why="every token but the first can b
 
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.models.gpt import GPT, GPTConfig
-from coursekit.score import perplexity, text_nll
+from coursekit.evaluate.likelihood import perplexity, text_nll
 
 V = len(vocabulary)
 model = GPT(GPTConfig(vocab_size=V, context=16, n_layer=2, n_head=4, d_model=32))
@@ -643,7 +643,7 @@ draw_sharpness()
 figure("sharpness", alt="Sixteen bars of shares: four above the dotted line of equal shares.")
 
 # %% tags=["live", "nbval-ignore-output"]
-from coursekit.widgets import play
+from coursekit.notebook.widgets import play
 
 play(draw_sharpness, width=[4, 16, 64, 256, 1024], factor=[0.0, 0.3, 1.0, 3.0, 8.0, 16.0, 32.0])
 
@@ -681,7 +681,7 @@ claim("nan-in-the-trap", trap.isnan().sum(), 6, 6, why="0 · ∞ is not a number
 # Does no step read the future? Don't print, **check**. Two ways: change the last two words and see that nothing moves before them, not even in the last bit; and ask the gradient, for all pairs of steps (notebook 4).
 
 # %%
-from coursekit.certify import dependence
+from coursekit.inside.certify import dependence
 from coursekit.layers.attention import MultiHeadAttention, attend_past
 
 mixer = MultiHeadAttention(8, 2, attend_past)
@@ -937,7 +937,7 @@ show(Block)
 # %% tags=["figure", "nbval-ignore-output"]
 from itertools import pairwise
 
-from coursekit.plot import draw_boxes
+from coursekit.notebook.plot import draw_boxes
 
 stream = {"stream in": (0, 0), "+": (0, 2), " + ": (0, 4), "stream out": (0, 5)}
 first = {"normalise": (1, 0.5), "attention\n(reads other steps)": (1, 1.5)}
@@ -1543,7 +1543,7 @@ claim("engine-without-scaling", engine.scaler.get_scale(), 1, 1, why="exact: swi
 # The text is cut once, in order: the first nine tenths to learn from, the last tenth to score. No window reaches across the cut, so no target is in both.
 
 # %% tags=["data"]
-from coursekit.data.windows import draw_spans
+from coursekit.windows.tokens import draw_spans
 
 V = len(vocabulary)
 
@@ -1559,7 +1559,7 @@ print(f"{len(train):,} characters to learn from, {len(valid):,} to score, {V} di
 # %% tags=["data", "nbval-ignore-output"]
 from itertools import repeat
 
-from coursekit.score import evaluating, next_token_loss, text_nll
+from coursekit.evaluate.likelihood import evaluating, next_token_loss, text_nll
 from coursekit.training.fit import fit
 
 torch.manual_seed(42)
@@ -1610,9 +1610,9 @@ def table_shares(seen, text, order, discount=0.75):
 
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.data.windows import slide_windows
+from coursekit.windows.tokens import slide_windows
 from coursekit.models.ngram import NGram, count_ngrams, kneser_ney, smooth
-from coursekit.score import mean_nll
+from coursekit.evaluate.likelihood import mean_nll
 
 table = NGram(kneser_ney(count_ngrams(slide_windows(train, 3), V)))
 of_three = -table_shares(train, valid, 3)[1:].log().mean()
@@ -2183,7 +2183,7 @@ claim("recited-by-the-paper", real, 0, 0, why="counted: the test text copies not
 # Now the comparison that such a page ends with: perplexity on the test text, beside a uniform guess, tables of counts with one added to each, and, since one should not beat a weak opponent, a table with Kneser and Ney's smoothing. The verdict is computed, not typed:
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.score import perplexity
+from coursekit.evaluate.likelihood import perplexity
 
 windows = slide_windows(news, 3)[1 - len(unseen) :]  # their last letters are those scored
 

@@ -45,7 +45,7 @@ print("values:", tuple(series.values.shape), " calendar:", tuple(series.calendar
 # A forecaster gets **windows**: L steps to read, P steps to forecast, cut at every possible place. Windows overlap; that is fine within a part. What must *not* happen: that a step serves as a target in training and in testing. So the series is cut in time first, targets belong to one part each, and only the *past* of a test window may reach back before the cut. The scale (mean and standard deviation) is measured on training rows alone.
 
 # %% tags=["shown"]
-from coursekit.data.horizon import ForecastWindows, split_windows
+from coursekit.windows.forecast import ForecastWindows, split_windows
 
 show(split_windows, ForecastWindows.take)
 
@@ -137,7 +137,7 @@ y
 # The library's version takes all columns at once and leaves the known ones in time. Does $y_t$ hold $z_t$? Change one value and see which vectors move:
 
 # %% tags=["shown"]
-from coursekit.models.forecaster import augment
+from coursekit.models.series_transformer import augment
 
 show(augment)
 
@@ -197,7 +197,7 @@ assert joined.shape == (1, 4, 8)  # the width of the model, not d + 1
 # Now the whole forecaster: linear map, calendar, places, blocks, linear map. It is notebook 6's GPT with other ends, and a `cache` lets it read further steps as there.
 
 # %% tags=["shown"]
-from coursekit.models.forecaster import OneStep, SeriesTransformer, SeriesTransformerConfig
+from coursekit.models.series_transformer import OneStep, SeriesTransformer, SeriesTransformerConfig
 
 show(SeriesTransformer.forward, OneStep)
 
@@ -224,7 +224,7 @@ def draw_noise(batch, steps, seed):
 
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.certify import dependence
+from coursekit.inside.certify import dependence
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
 
@@ -609,7 +609,7 @@ claim("gelu-twins", two - one, low=1.0, why="arithmetic: two inputs far apart, o
 
 
 # %% tags=["data"]
-from coursekit.data.horizon import draw_forecasts
+from coursekit.windows.forecast import draw_forecasts
 
 hours = split_windows(series.only(series.columns[1]), past=72, horizon=24)
 
@@ -923,7 +923,7 @@ claim("log-sparse-against-dense", gap.abs().max(), high=1e-6, why="rounding only
 # Is it causal, too? The course has a function that puts this to any rule or model, in two ways: by slopes, and by replacing everything after a step by other numbers. (Why two: in notebook 8 a rule has slopes of exactly 0 to the future and reads it all the same.)
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.certify import certify
+from coursekit.inside.certify import certify
 
 three = torch.randn(3, 2, 4, 24, 8, generator=draws, dtype=torch.float64)
 
@@ -1455,9 +1455,9 @@ figure("which-is-faster", alt="Time against length: full and fused grow steeper 
 # Now all of it at once: the decoder-only forecaster, one step at a time, with a calendar, on the target of the hourly series. It is trained by one-step errors and then forecasts 24 hours by reading its own forecasts:
 
 # %% tags=["shown"]
-from coursekit.backtest import score_forecasts
-from coursekit.card import HonestyCard
-from coursekit.models.forecaster import IteratedForecast, SeriesTransformer
+from coursekit.evaluate.forecasts import score_forecasts
+from coursekit.evaluate.card import HonestyCard
+from coursekit.models.series_transformer import IteratedForecast, SeriesTransformer
 
 show(IteratedForecast.forecast_all)
 
@@ -1472,12 +1472,12 @@ show(IteratedForecast.forecast_all)
 # They obey the same call, `forecaster(past, known, marks)`, and are scored by the same code: *every* window of the test months, each once, in double precision.
 
 # %% tags=["shown"]
-from coursekit.models.linear import fit_ar, fit_linear, iterate_ar, last_value, seasonal_naive
+from coursekit.models.baselines import fit_ar, fit_linear, iterate_ar, last_value, seasonal_naive
 
 show(last_value, score_forecasts)
 
 # %% tags=["data"]
-from coursekit.data.horizon import split_windows
+from coursekit.windows.forecast import split_windows
 
 table = data.hourly()
 day = split_windows(table.only(table.columns[0]), past=72, horizon=24)
@@ -1520,7 +1520,7 @@ from coursekit.layers.convolution import ConvolvedAttention
 from coursekit.layers.position import CalendarEmbedding
 
 # %%
-from coursekit.models.forecaster import OneStep, SeriesTransformerConfig
+from coursekit.models.series_transformer import OneStep, SeriesTransformerConfig
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
 
@@ -1725,7 +1725,7 @@ def walk_rules(a, b):
 
 
 # %%
-from coursekit.models.linear import forecast_ar
+from coursekit.models.baselines import forecast_ar
 
 a, b, kept = *spans[0], changes
 
@@ -1757,7 +1757,7 @@ walk_seconds = (perf_counter() - begin) / 2
 missed = {name: changes[cuts[0] :] - torch.cat([p[name] for p in pieces]) for name in pieces[0]}
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.score import compare_losses
+from coursekit.evaluate.likelihood import compare_losses
 
 print("mean squared error, (% a day)²; in brackets: against the last value, in standard errors")
 print(f"{'':24} " + " ".join(f"{name:>11}" for name in rates.columns))
@@ -1775,8 +1775,8 @@ for name, error in missed.items():
 # And the card, over all eight. A season makes no sense here, and the card wants to be told so:
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.backtest import score_errors
-from coursekit.data.horizon import Scaler
+from coursekit.evaluate.forecasts import score_errors
+from coursekit.windows.forecast import Scaler
 
 
 # %% tags=["data", "nbval-ignore-output"]

@@ -42,7 +42,7 @@ device = setup("08_informer")
 # Our series is hourly. If you have the temperatures of a transformer station that the paper used, it is those, else counts of pedestrians; the target is column 0.
 
 # %% tags=["data"]
-from coursekit.data.horizon import split_windows
+from coursekit.windows.forecast import split_windows
 
 series = data.hourly()
 splits = split_windows(series, past=96, horizon=24)
@@ -50,7 +50,7 @@ print(f"{series.name}: {len(series):,} hours, columns {', '.join(series.columns)
 print(len(splits.train), len(splits.valid), len(splits.test), "windows to learn, choose, judge by")
 
 # %% tags=["shown"]
-from coursekit.data.horizon import ForecastWindows
+from coursekit.windows.forecast import ForecastWindows
 
 show(ForecastWindows.take)
 
@@ -462,7 +462,7 @@ claim("last-queries", late.abs().max(), high=1e-6, why="the same two rows, round
 # Heads: C channels split into H heads of D = C/H each, so C must be a multiple of H. With 512 channels and 8 heads queries, keys and values have 64 numbers each, not 512. And a value is a linear image of *its own* step alone; what comes out is a mixture, what goes in is not:
 
 # %%
-from coursekit.certify import dependence
+from coursekit.inside.certify import dependence
 
 mixer = MultiHeadAttention(8, 2, attend)
 others = dependence(mixer.v, x) * (1 - torch.eye(T))
@@ -1008,7 +1008,7 @@ rules["dense"] = attend_past
 # **Predict** which versions move, and which of these the gradient finds out.
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.certify import certify
+from coursekit.inside.certify import certify
 
 draws = torch.randn(3, 2, 4, 64, 8, generator=generator, dtype=torch.float64)
 found = {name: certify(rule, *draws) for name, rule in rules.items()}
@@ -1031,7 +1031,7 @@ slopes_of_choices = max(
 claim("slope-of-a-choice", slopes_of_choices, 0, 0, why="exact: a choice has no slope")
 
 # %% tags=["figure", "nbval-ignore-output"]
-from coursekit.plot import draw_dependence
+from coursekit.notebook.plot import draw_dependence
 
 small = torch.randn(3, 1, 2, 24, 4, generator=generator, dtype=torch.float64)
 axes = plt.subplots(2, 2, figsize=(9, 7.2))[1].flat
@@ -1227,7 +1227,7 @@ show(Ranked, RankedOnArrival)
 # With a fixed σ the first two terms are constants, and the third is the squared error times a number: whoever minimises the mean squared error makes the data as likely as possible, *under independent noise of one and the same spread at all hours and all steps ahead*. That is a strong belief about noise. It also settles what a forecast is: of all numbers, the mean has the least expected square. For σ = 1:
 
 # %%
-from coursekit.score import gaussian_nll
+from coursekit.evaluate.likelihood import gaussian_nll
 
 chance = torch.Generator().manual_seed(9)
 truth_9, guess_9 = torch.randn(2, 50, 24, generator=chance, dtype=torch.float64)
@@ -1375,7 +1375,7 @@ claim("tensors-left-out", len(left), 8, 8, why=why)
 # The paper's best known table: forecast the oil temperature of a transformer station from itself alone, the mean squared error in scaled units. Its Informer, for 24, 48, 168, 336 and 720 hours ahead:
 
 # %% tags=["data"]
-from coursekit.data.horizon import split_windows
+from coursekit.windows.forecast import split_windows
 
 published = {24: 0.098, 48: 0.158, 168: 0.183, 336: 0.222, 720: 0.269}
 whole = data.hourly()
@@ -1390,8 +1390,8 @@ print(f"{whole.name}: {alone.columns[0]} in {alone.unit}; {learnt:,} rows to lea
 # A score can go wrong in dull ways, so here is ours in full. Every window is scored, each once; the errors are added in double precision; a forecast of the wrong shape is refused, not broadcast.
 
 # %% tags=["shown"]
-from coursekit.backtest import score_forecasts
-from coursekit.models.linear import last_value
+from coursekit.evaluate.forecasts import score_forecasts
+from coursekit.models.baselines import last_value
 
 show(last_value, score_forecasts)
 
@@ -1466,7 +1466,7 @@ forecast_exercises.check_repeat_season(repeat_season)
 # The third baseline is a **linear model**: each step ahead is its own weighted sum of the last hours, counted from the last value. Least squares with a price on large weights (ridge regression) has a solution in closed form; no rate, no seed, no epochs.
 
 # %% tags=["shown"]
-from coursekit.models.linear import LinearForecast, fit_linear, seasonal_naive
+from coursekit.models.baselines import LinearForecast, fit_linear, seasonal_naive
 
 show(LinearForecast.forward, fit_linear)
 
@@ -1508,7 +1508,7 @@ claim("seasonal-mse-24", seasons, 0.0458, 0.0459, stand_in=(0.0823, 0.0824), **a
 # Squared errors in scaled units say little to who doesn't know the scale. The **mean absolute scaled error** (Hyndman and Koehler 2006) has none: the mean absolute error, divided by that of a naive forecast *over the training series*. In the paper that is the last value, one step ahead; for a series with a season one usually takes the seasonal naive forecast, and so do we. Below 1 means better than "as yesterday at this hour" was in training.
 
 # %% tags=["shown"]
-from coursekit.backtest import mase
+from coursekit.evaluate.forecasts import mase
 
 show(mase)
 
@@ -1527,8 +1527,8 @@ claim("mase-in-sample", itself, 1 - 1e-6, 1 + 1e-6, why=why, data="hourly")
 # Now the Informer, in three ways. **As published**: ProbSparse, distilling, a calendar of all steps, values as they are. (Not as published: it reads 96 hours where the authors' script for this row has 720, a guide of 48 instead of 168, and the month instead of the days of month and year. And inside it is this notebook's network: small, pre-norm, without batch norm, the decoder dense, trained by our recipe.) **Shifted**: the same network without the calendar; and in training each window is moved up or down by a random amount, past and target alike, so that it sees every level. **Relative**: the network reads and forecasts *differences from the last value*, one line around it, also without the calendar (8.11 tells the changes apart). It is small (16 channels, two heads): larger ones learnt the training year by heart sooner. Settings were chosen on the validation months, but for two: that the calendar is left out, and that windows are shifted, came in after scores on the test months had been seen (8.11).
 
 # %% tags=["shown"]
-from coursekit.data.horizon import draw_forecasts, shift_levels
-from coursekit.layers.relative import RelativeToLast
+from coursekit.windows.forecast import draw_forecasts, shift_levels
+from coursekit.models.relative import RelativeToLast
 
 show(shift_levels, RelativeToLast)
 
@@ -1560,7 +1560,7 @@ def train_informer(cut, seed, *, relative=True, shift=0.0, guide=48, steps=400, 
 # %%
 from datetime import datetime, timedelta
 
-from coursekit.data.frame import TimeSeries
+from coursekit.windows.series import TimeSeries
 
 hour = torch.arange(3000, dtype=torch.float64)
 wave = (hour * math.tau / 24).sin() + 0.5 * (hour * math.tau / 12).sin()
@@ -1610,7 +1610,7 @@ models = {
 # A result is shown on a card that says what it must not be read without. It refuses to be made without baselines, or of rows that were scored on different windows.
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.card import HonestyCard
+from coursekit.evaluate.card import HonestyCard
 
 HonestyCard(
     title=f"{alone.name}, {alone.columns[0]}: 24 hours ahead",
@@ -1636,7 +1636,7 @@ claim("informer-normalised-mse-24", relative, 0.0283, 0.0295, stand_in=(0.150, 0
 # Is it more than chance? Windows that overlap share most of their hours, so their errors come in runs; the standard error must allow for that (Diebold and Mariano 1995, as in 4.10), here over a week. Below, how much each *gains* on the row beside it, and by how many standard errors.
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.score import compare_losses
+from coursekit.evaluate.likelihood import compare_losses
 
 squared = {name: torch.stack([one.squared for one in models[name]]).mean(0) for name in kinds}
 squared |= {name: one.squared for name, one in baselines.items()}
@@ -1830,7 +1830,7 @@ draw_active(5, 96, grid[1])
 figure("play-sparse", alt="Shares of 96 hours; 5 queries active with factor 1, 23 with factor 5.")
 
 # %% tags=["live", "nbval-ignore-output"]
-from coursekit.widgets import play
+from coursekit.notebook.widgets import play
 
 play(draw_active, factor=[0.5, 1, 2, 5, 10, 20], length=[12, 24, 48, 72, 96])
 
@@ -1845,7 +1845,7 @@ play(draw_active, factor=[0.5, 1, 2, 5, 10, 20], length=[12, 24, 48, 72, 96])
 # All of this ran on a series that others had put in order. Yours will come as a table: a column of times, a column to forecast, perhaps more. One function stands between such a table and everything above.
 
 # %% tags=["shown"]
-from coursekit.data.frame import from_frame
+from coursekit.windows.series import from_frame
 
 show(from_frame)
 
@@ -1902,7 +1902,7 @@ claim("tables-refused", n_refused, 10, 10, why="each has a fault, so each must b
 
 # %% tags=["data"]
 from coursekit.data.series import PEDESTRIANS
-from coursekit.data.store import read_packaged
+from coursekit.fetch.store import read_packaged
 
 street = pd.read_csv(io.StringIO(read_packaged(PEDESTRIANS)))
 street = street.rename(columns={"210 Queen Street": "people"})[["date", "hour", "people"]]
@@ -1964,9 +1964,9 @@ claim("midnight-jump-mended", jumps["mended"], 68.05, 68.06, **about)
 # From here on it goes as before. A past of a week, a horizon of a day, the first 360 days to learn from, 120 to choose by, 120 to judge by:
 
 # %% tags=["data"]
-from coursekit.backtest import score_forecasts
-from coursekit.data.horizon import split_windows
-from coursekit.models.linear import fit_linear, last_value, seasonal_naive
+from coursekit.evaluate.forecasts import score_forecasts
+from coursekit.windows.forecast import split_windows
+from coursekit.models.baselines import fit_linear, last_value, seasonal_naive
 
 # %% tags=["data"]
 crowd = readings["mended"]
@@ -1984,7 +1984,7 @@ yardstick_scores = {n: score_forecasts(f, crowd_parts.test) for n, f in yardstic
 # And a small Informer, once on the values as they are and once on the differences from the last value, which on the paper's series is what it needs (8.10). **Predict** the order of the six.
 
 # %% tags=["data"]
-from coursekit.layers.relative import RelativeToLast
+from coursekit.models.relative import RelativeToLast
 from coursekit.layers.sparse import prob_sparse
 from coursekit.models.informer import Informer, InformerConfig
 
@@ -2011,7 +2011,7 @@ for name, as_changes in {"Informer": False, "Informer, relative": True}.items():
 crowd_scores = {n: score_forecasts(net, four_days.test) for n, net in crowd_nets.items()}
 
 # %% tags=["data", "nbval-ignore-output"]
-from coursekit.card import HonestyCard
+from coursekit.evaluate.card import HonestyCard
 
 crowd_card = HonestyCard(
     title="People passing 210 Queen Street, Auckland, 24 hours ahead",

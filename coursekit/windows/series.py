@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float64, Int
 from torch import Tensor
 
-from coursekit.data.table_columns import read_numbers, refuse_kinds, refuse_names
-from coursekit.data.table_steps import refuse_steps
-from coursekit.data.table_times import parse_times, to_datetimes
+from coursekit.windows.table_columns import read_numbers, refuse_kinds, refuse_names
+from coursekit.windows.table_steps import refuse_steps
+from coursekit.windows.table_times import parse_times, to_datetimes
 
 if TYPE_CHECKING:
     import pandas  # noqa: ICN001 (annotations name it in full)

@@ -23,16 +23,20 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from coursekit.course.source import Lesson, load
+import coursekit
+from coursekit import settings
 from coursekit.data import DATASETS
-from coursekit.data.store import kind
+from coursekit.fetch.store import kind
+from tools.source import Lesson, load
 
 CELL_SECONDS = 300
 """A cell that takes longer is stopped: three times what a training cell may take."""
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(coursekit.__file__).parent
 # Runs in the kernel after the last cell.
 _PROBE = """
 import json
+import coursekit
+from coursekit import settings
 from coursekit.data import provenance
 from coursekit.device import peak_megabytes
 print(json.dumps({"megabytes": peak_megabytes(), "data": provenance()}))
@@ -222,8 +226,11 @@ def _environment(lesson: Lesson, build: Path) -> dict[str, str]:
 
 def absolute_folders() -> dict[str, str]:
     """Name the folders of data so that they hold in a kernel, which starts in another folder."""
-    named = {name: os.environ.get(name) for name in ("COURSEKIT_DATA", "COURSEKIT_CACHE")}
-    return {name: str(Path(it).expanduser().absolute()) for name, it in named.items() if it}
+    named = {
+        "COURSEKIT_DATA": settings.named_data_folder(),
+        "COURSEKIT_CACHE": settings.named_cache_folder(),
+    }
+    return {variable: str(folder) for variable, folder in named.items() if folder}
 
 
 def explain(failure: BaseException) -> str:
@@ -250,7 +257,7 @@ def _key(lesson: Lesson, made: NotebookNode) -> str:
         lesson.source.read_text("utf-8"),
         code,
         platform.python_version(),
-        os.environ.get("COURSEKIT_DEVICE", ""),
+        settings.device(),
         *_installed(),
     ]
     with suppress(SyntaxError):  # the run will say in which cell

@@ -1,11 +1,12 @@
 """Controls that redraw a picture while the reader moves them. They need a running kernel."""
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets
 import matplotlib.pyplot as plt
+
+from coursekit import settings
 
 
 def play(draw: Callable[..., None], **choices: Sequence[Any]) -> None:
@@ -32,7 +33,7 @@ def play(draw: Callable[..., None], **choices: Sequence[Any]) -> None:
         draw(**values)
         plt.show()
 
-    if os.environ.get("COURSEKIT_PLAIN"):
+    if settings.is_plain():
         redraw(**{name: slider.value for name, slider in sliders.items()})
     else:
         ipywidgets.interact(redraw, **sliders)
@@ -50,7 +51,7 @@ def type_text(draw: Callable[[str], None], text: str) -> None:
         draw(typed)
         plt.show()
 
-    if os.environ.get("COURSEKIT_PLAIN"):
+    if settings.is_plain():
         redraw(text)
     else:
         ipywidgets.interact(redraw, typed=field)

@@ -1,8 +1,8 @@
 """The tables that a run ends with."""
 
-from coursekit.course.publish import committed_claims
-from coursekit.course.run import Result
-from coursekit.course.source import Lesson
+from tools.publish import committed_claims
+from tools.run import Result
+from tools.source import Lesson
 
 
 def print_report(lessons: list[Lesson], results: list[Result]) -> bool:

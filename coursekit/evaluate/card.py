@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, stdev
 
-from coursekit.backtest import ForecastScore
-from coursekit.data.horizon import Scaler
+from coursekit.evaluate.forecasts import ForecastScore
+from coursekit.windows.forecast import Scaler
 
 KINDS = ("last value", "seasonal naive", "linear")
 """Baselines that every result needs, or a reason why not: names of rows begin with these."""

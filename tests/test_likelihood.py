@@ -8,12 +8,8 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit import score
-from coursekit.data.windows import word_windows
-from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
-from coursekit.models.mlp import MLP, MLPConfig
-from coursekit.models.ngram import Bigram, NGram, count_ngrams, smooth
-from coursekit.score import (
+from coursekit.evaluate import likelihood as score
+from coursekit.evaluate.likelihood import (
     NO_TARGET,
     compare_losses,
     count_targets,
@@ -24,7 +20,11 @@ from coursekit.score import (
     table_nll,
     text_nll,
 )
+from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
+from coursekit.models.mlp import MLP, MLPConfig
+from coursekit.models.ngram import Bigram, NGram, count_ngrams, smooth
 from coursekit.tokens.vocabulary import Vocabulary
+from coursekit.windows.tokens import word_windows
 
 LETTERS = Vocabulary(".abcd")
 WORDS = ["abba", "cab", "a", "bac"]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Generator, Tensor
 
-from coursekit.data.frame import TimeSeries
+from coursekit.windows.series import TimeSeries
 
 ForecastInputs = tuple[Float[Tensor, "B L C"], Float[Tensor, "B P C"], Int[Tensor, "B N 3"]]
 """The past, what is known of the steps to come, and the calendar of all N = L + P steps."""

@@ -14,9 +14,9 @@ from packaging.requirements import Requirement
 
 import coursekit
 from coursekit.data import DATASETS
-from coursekit.data.dataset import Dataset, Packaged
-from coursekit.data.download import cache_folder, forget_failures
-from coursekit.data.store import cache_state, describe, files_of, is_offline, kind, offline
+from coursekit.fetch.dataset import Dataset, Packaged
+from coursekit.fetch.download import cache_folder, forget_failures
+from coursekit.fetch.store import cache_state, describe, files_of, is_offline, kind, offline
 
 OLDEST = (3, 11)
 COURSE = ("jupyterlab", "jupytext", "nbclient", "nbformat")

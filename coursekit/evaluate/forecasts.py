@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from coursekit.data.horizon import ForecastWindows, Scaler
 from coursekit.device import device_of
-from coursekit.score import evaluating, refuse_unequal
+from coursekit.evaluate.likelihood import evaluating, refuse_unequal
+from coursekit.windows.forecast import ForecastWindows, Scaler
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,7 +6,7 @@ import torch
 from sklearn.linear_model import Ridge
 from torch.testing import assert_close
 
-from coursekit.models.linear import (
+from coursekit.models.baselines import (
     LinearForecast,
     fit_ar,
     fit_linear,

@@ -9,7 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coursekit.data.windows import (
+from coursekit.tokens.vocabulary import Vocabulary
+from coursekit.windows.tokens import (
     draw_batches,
     draw_groups,
     draw_spans,
@@ -17,7 +18,6 @@ from coursekit.data.windows import (
     slide_windows,
     word_windows,
 )
-from coursekit.tokens.vocabulary import Vocabulary
 
 LETTERS = Vocabulary(".abc")
 WORDS = st.lists(st.text("abc", min_size=1, max_size=6), min_size=1, max_size=5)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,11 @@ def find_root(start: Path | None = None) -> Path:
 
 
 def find_lessons(root: Path, wanted: str | None = None) -> list[Lesson]:
-    """List the lessons in order; only those whose name begins with `wanted`, if given.
+    """List the lessons in order: all, or those wanted.
+
+    Args:
+        wanted: a number, "06" or "06b", for that lesson; "06+" for it and its side lessons, 06b and
+            so on; anything else is the beginning of a name.
 
     Raises:
         ValueError: if none matches, or a notebook lies there that no source makes.
@@ -63,10 +68,19 @@ def find_lessons(root: Path, wanted: str | None = None) -> list[Lesson]:
             f"notebooks/{strays[0]}.ipynb has no source notebooks/src/{strays[0]}.py, so nothing "
             "builds or runs it: move it away, or write its source"
         )
-    chosen = [Lesson(root, name) for name in names if name.startswith(wanted or "")]
+    chosen = [Lesson(root, name) for name in names if _is_wanted(name, wanted or "")]
     if not chosen:
         raise ValueError(f"no notebook begins with {wanted!r}; there are {', '.join(names)}")
     return chosen
+
+
+def _is_wanted(name: str, wanted: str) -> bool:
+    number = name.partition("_")[0]
+    if re.fullmatch(r"\d\d\+", wanted):
+        return number[:2] == wanted[:2]
+    if re.fullmatch(r"\d\d[a-z]?", wanted):
+        return number == wanted
+    return name.startswith(wanted)
 
 
 def load(lesson: Lesson) -> NotebookNode:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from jaxtyping import Int
 from torch import Tensor
 
-from coursekit.data.table_times import begin_remedy, count_microseconds
+from coursekit.windows.table_times import begin_remedy, count_microseconds
 
 if TYPE_CHECKING:
     import pandas  # noqa: ICN001 (annotations name it in full)

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.backtest import ForecastScore, mase, score_errors, score_forecasts
-from coursekit.data.horizon import ForecastWindows, Scaler
-from coursekit.models.linear import fit_linear, last_value, seasonal_naive
+from coursekit.evaluate.forecasts import ForecastScore, mase, score_errors, score_forecasts
+from coursekit.models.baselines import fit_linear, last_value, seasonal_naive
+from coursekit.windows.forecast import ForecastWindows, Scaler
 
 T, C, L, P = 90, 2, 7, 3
 

@@ -5,8 +5,8 @@ import json
 import nbformat
 from nbformat import NotebookNode
 
-from coursekit.course.run import Result
-from coursekit.course.source import Lesson, digest, load, read_times
+from tools.run import Result
+from tools.source import Lesson, digest, load, read_times
 
 LARGEST_NOTEBOOK = 1_000_000
 """Bytes; code hosts stop showing a notebook somewhat above."""

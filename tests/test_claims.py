@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from coursekit import notebook
-from coursekit.data import store
+from coursekit.fetch import store
 from coursekit.models import ngram
 from coursekit.notebook import ClaimError, claim, figure, setup, show
+from coursekit.notebook import claims as notebook
 
 KEYS = ["name", "value", "low", "high", "held", "notebook", "cell", "data", "headline", "why"]
 

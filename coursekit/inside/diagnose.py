@@ -13,7 +13,7 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
 from coursekit.device import device_of
-from coursekit.score import evaluating
+from coursekit.evaluate.likelihood import evaluating
 
 SATURATED = 0.97
 """Beyond this a tanh passes less than 6 % of the gradient: 1 - 0.97² = 0.059."""

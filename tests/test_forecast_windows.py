@@ -8,14 +8,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coursekit.data.frame import TimeSeries
-from coursekit.data.horizon import (
+from coursekit.windows.forecast import (
     ForecastWindows,
     Scaler,
     draw_forecasts,
     shift_levels,
     split_windows,
 )
+from coursekit.windows.series import TimeSeries
 
 ENDS = (40, 55, 75)
 

@@ -9,19 +9,19 @@ import torch
 from torch import Generator, Tensor
 from tqdm.auto import tqdm
 
+from coursekit.commands.recipe import Recipe
 from coursekit.data import shakespeare
-from coursekit.data.windows import draw_spans
 from coursekit.device import pick_device, seed_everything
+from coursekit.evaluate.likelihood import next_token_loss, text_nll
 from coursekit.models.gpt import GPT, GPTConfig
 from coursekit.sample import sample_text
-from coursekit.score import next_token_loss, text_nll
 from coursekit.tokens.vocabulary import Vocabulary
 from coursekit.training.checkpoint import Checkpoint, copy_weights, load_checkpoint
 from coursekit.training.distributed import joined, n_processes, rank
 from coursekit.training.engine import Engine
 from coursekit.training.fit import History, fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
-from coursekit.training.recipe import Recipe
+from coursekit.windows.tokens import draw_spans
 
 Batch = tuple[Tensor, Tensor]
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}

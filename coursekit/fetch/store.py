@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from coursekit.data.dataset import Dataset, MissingDataError, Packaged
-from coursekit.data.download import DownloadError, cache_folder, download
+from coursekit.fetch.dataset import Dataset, MissingDataError, Packaged
+from coursekit.fetch.download import DownloadError, cache_folder, download
 
 _used: dict[str, str] = {}
 _problems: dict[str, str] = {}  # why a download failed

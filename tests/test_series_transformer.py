@@ -8,20 +8,20 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit.evaluate.likelihood import gaussian_nll
 from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
 from coursekit.layers.basic import RMSNorm
 from coursekit.layers.block import relu_squared
 from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import ConvolvedAttention
 from coursekit.layers.position import CalendarEmbedding, LearnedPositions, rotary
-from coursekit.models.forecaster import (
+from coursekit.models.series_transformer import (
     IteratedForecast,
     OneStep,
     SeriesTransformer,
     SeriesTransformerConfig,
     augment,
 )
-from coursekit.score import gaussian_nll
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw
 

@@ -8,11 +8,9 @@ import inspect
 import io
 import json
 import math
-import os
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -21,9 +19,10 @@ from IPython import get_ipython
 from IPython.display import Markdown, display
 from PIL import Image
 
-from coursekit import __version__, plot
+from coursekit import __version__, settings
 from coursekit.data import provenance
 from coursekit.device import pick_device, seed_everything
+from coursekit.notebook import plot
 
 _session = SimpleNamespace(notebook="", claims={}, figures=set())
 
@@ -99,7 +98,7 @@ def claim(
         _refuse_empty_band(name, *stand_in)
         if any(used[dataset] == "stand-in" for dataset in datasets):
             low, high = stand_in
-    if name in _session.claims and os.environ.get("COURSEKIT_LEDGER"):
+    if name in _session.claims and settings.ledger_folder():
         raise ValueError(f"two claims are called {name!r}: give each a name of its own")
     value = _to_number(name, value)
     held = low <= value <= high
@@ -139,7 +138,7 @@ def figure(name: str, *, alt: str) -> None:
         ValueError: if the text is missing, no figure is open, or a run that saves its figures has
             used the name before.
     """
-    folder = os.environ.get("COURSEKIT_FIGURES")
+    folder = settings.figures_folder()
     if not alt.strip():
         raise ValueError(f"figure {name!r} has no text: describe in `alt` what it shows")
     if not plt.get_fignums():
@@ -152,10 +151,10 @@ def figure(name: str, *, alt: str) -> None:
     drawn.savefig(png, format="png", dpi=120, metadata={"Software": None})
     png = _with_palette(png)
     if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         stem = f"{_session.notebook}-{name}"
-        (Path(folder) / f"{stem}.png").write_bytes(png.getvalue())
-        drawn.savefig(Path(folder) / f"{stem}.svg", metadata={"Date": None, "Creator": None})
+        (folder / f"{stem}.png").write_bytes(png.getvalue())
+        drawn.savefig(folder / f"{stem}.svg", metadata={"Date": None, "Creator": None})
     width, height = (round(96 * inches) for inches in drawn.get_size_inches())
     plt.close(drawn)
     display(
@@ -215,9 +214,9 @@ def _band(low: float, high: float) -> str:
 
 def _record_claims() -> None:
     """Write this notebook's claims so far to the ledger, if there is one."""
-    folder = os.environ.get("COURSEKIT_LEDGER")
+    folder = settings.ledger_folder()
     if folder:
-        path = Path(folder) / f"{_session.notebook}.json"
+        path = folder / f"{_session.notebook}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         claims = list(_session.claims.values())
         path.write_text(json.dumps(claims, indent=1, ensure_ascii=False), "utf-8")

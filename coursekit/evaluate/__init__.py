@@ -1,0 +1,1 @@
+"""How good a model is: likelihoods, forecasts, and the card that reports them."""

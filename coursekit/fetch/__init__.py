@@ -1,0 +1,1 @@
+"""How a verified file gets here, whatever it holds."""

@@ -1,0 +1,1 @@
+"""What happens inside a model: gradients by hand, activations, what depends on what."""

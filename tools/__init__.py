@@ -1,0 +1,1 @@
+"""What works in a clone only: build, run and record the notebooks."""

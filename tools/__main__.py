@@ -1,0 +1,71 @@
+"""What is done in a clone of the course: `python -m tools run`, `… build`, `… lock`."""
+
+import argparse
+import sys
+
+from coursekit import settings
+from tools import lock, publish, report, run, source
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools")
+    commands = parser.add_subparsers(dest="command", required=True)
+    execute = commands.add_parser("run", help="run the notebooks and print the table of results")
+    build = commands.add_parser("build", help="build notebooks/*.ipynb from notebooks/src")
+    commands.add_parser("lock", help="write requirements.lock from this environment")
+    build.add_argument("--check", action="store_true", help="only look whether they are fresh")
+    for command in (execute, build):
+        command.add_argument(
+            "notebook", nargs="?", help="its number, such as 06; 06+ with its side lessons"
+        )
+        command.add_argument("--force", action="store_true", help="also if nothing has changed")
+        command.add_argument("--jobs", type=int, default=2, help="notebooks at a time (2)")
+        command.add_argument("--device", help="where to compute, such as cuda (cpu)")
+    wanted = parser.parse_args(arguments)
+    work = {"lock": _lock, "run": _run, "build": _build}[wanted.command]
+    try:
+        return work(wanted)
+    except (OSError, ValueError) as problem:
+        print(f"tools: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ntools: interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(wanted: argparse.Namespace) -> int:
+    lessons = source.find_lessons(source.find_root(), wanted.notebook)
+    return not report.print_report(lessons, _execute(lessons, wanted))
+
+
+def _build(wanted: argparse.Namespace) -> int:
+    lessons = source.find_lessons(source.find_root(), wanted.notebook)
+    if wanted.check:
+        faults = [fault for lesson in lessons for fault in publish.find_faults(lesson)]
+        print("\n".join(faults) or f"fresh: {', '.join(lesson.name for lesson in lessons)}")
+        return bool(faults)
+    results = _execute(lessons, wanted)
+    held = report.print_report(lessons, results)
+    if held:
+        for lesson, result in zip(lessons, results, strict=True):
+            publish.publish(lesson, result)
+            print(f"wrote notebooks/{lesson.name}.ipynb")
+    return not held
+
+
+def _execute(lessons: list[source.Lesson], wanted: argparse.Namespace) -> list[run.Result]:
+    if wanted.device:
+        from coursekit.device import pick_device
+
+        settings.use_device(str(pick_device(wanted.device)))
+    return run.run_lessons(lessons, force=wanted.force, jobs=wanted.jobs)
+
+
+def _lock(wanted: argparse.Namespace) -> int:
+    lock.write_lock(source.find_root())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
