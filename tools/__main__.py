@@ -2,9 +2,13 @@
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from coursekit import settings
-from tools import lock, publish, report, run, source
+
+if TYPE_CHECKING:
+    from tools.run import Result
+    from tools.source import Lesson
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
     work = {"lock": _lock, "run": _run, "build": _build}[wanted.command]
     try:
         return work(wanted)
-    except (OSError, ValueError) as problem:
+    except (ModuleNotFoundError, OSError, ValueError) as problem:
+        if isinstance(problem, ModuleNotFoundError):
+            problem = f"{problem}: run 'pip install -e \".[offline,course,test]\"' first"
         print(f"tools: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -35,11 +41,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(wanted: argparse.Namespace) -> int:
+    from tools import report, source
+
     lessons = source.find_lessons(source.find_root(), wanted.notebook)
     return not report.print_report(lessons, _execute(lessons, wanted))
 
 
 def _build(wanted: argparse.Namespace) -> int:
+    from tools import publish, report, source
+
     lessons = source.find_lessons(source.find_root(), wanted.notebook)
     if wanted.check:
         faults = [fault for lesson in lessons for fault in publish.find_faults(lesson)]
@@ -54,7 +64,9 @@ def _build(wanted: argparse.Namespace) -> int:
     return not held
 
 
-def _execute(lessons: list[source.Lesson], wanted: argparse.Namespace) -> list[run.Result]:
+def _execute(lessons: "list[Lesson]", wanted: argparse.Namespace) -> "list[Result]":
+    from tools import run
+
     if wanted.device:
         from coursekit.device import pick_device
 
@@ -63,6 +75,8 @@ def _execute(lessons: list[source.Lesson], wanted: argparse.Namespace) -> list[r
 
 
 def _lock(wanted: argparse.Namespace) -> int:
+    from tools import lock, source
+
     lock.write_lock(source.find_root())
     return 0
 
