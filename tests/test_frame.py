@@ -10,6 +10,7 @@ import torch
 
 from coursekit.windows.series import TimeSeries, from_frame
 
+np = pytest.importorskip("numpy")
 pd = pytest.importorskip("pandas")
 
 
@@ -243,8 +244,8 @@ def test_each_time_keeps_the_offset_of_its_moment(zone):
 
 
 def test_times_from_year_1500_to_9999_are_read():
-    years = [f"{year}-01-01" for year in (1500, 1969, 1970, 9999)]
-    found = read(table(4, hour=years), even=False)
+    years = [np.datetime64(f"{year}-01-01", "s") for year in (1500, 1969, 1970, 9999)]
+    found = read(table(4, hour=np.array(years)), even=False)
     assert [at.year for at in found.times] == [1500, 1969, 1970, 9999]
 
 

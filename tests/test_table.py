@@ -114,6 +114,10 @@ TIMES = {
         table([f"0{i}/05/2024" for i in range(1, 7)]),
         [accepted("2024-05-01 00:00:00", "2024-05-06 00:00:00"), UNEVEN],
     ),
+    "a day that becomes no month later": (
+        table([f"{i}/05/2024" for i in range(11, 17)]),
+        [accepted("2024-05-11 00:00:00", "2024-05-16 00:00:00")],
+    ),
     "a day that is no month": (
         table([f"{i}/05/2024 13:00" for i in range(13, 19)]),
         [accepted("2024-05-13 13:00:00", "2024-05-18 13:00:00")],

@@ -3,6 +3,7 @@
 A remedy between backquotes is code to run on the table, which it calls `frame`.
 """
 
+import warnings
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
@@ -34,7 +35,9 @@ def parse_times(column: "pandas.Series") -> "pandas.Series":
 
     _refuse_other_kinds(column)
     try:
-        times = pd.to_datetime(column, format="ISO8601", errors="coerce")
+        with warnings.catch_warnings():  # pandas 2 warns of several zones, pandas 3 refuses them
+            warnings.simplefilter("ignore", FutureWarning)
+            times = pd.to_datetime(column, format="ISO8601", errors="coerce")
     except ValueError:  # text of several time zones
         times = None
     if times is None or times.dtype.kind != "M" or times.isna().any():
