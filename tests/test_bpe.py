@@ -1,6 +1,7 @@
 """Merges are those of the plain algorithm, ids are stable, and every text comes back."""
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -8,6 +9,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -296,6 +298,13 @@ def test_tokens_of_any_bytes_are_saved_in_readable_json(tmp_path):
     assert (content["ranks"][" the"], content["ranks"]["é"]) == (999, 1000)
 
 
+def test_a_saved_file_is_in_the_order_of_ids_whatever_the_order_of_ranks(tmp_path):
+    backwards = {bytes([i]): 255 - i for i in range(256)}
+    BPE(backwards | {b"ab": 300, b"ba": 299}).save(tmp_path / "tokens.json")
+    content = json.loads((tmp_path / "tokens.json").read_text("ascii"))
+    assert list(content["ranks"].values()) == [*range(256), 299, 300]
+
+
 @pytest.mark.parametrize("content", ["[1]", "{}", '{"ranks": 3}', "nothing", "\x00"])
 def test_a_file_that_is_no_tokenizer_is_refused(content, tmp_path):
     (tmp_path / "other.json").write_text(content)
@@ -318,9 +327,20 @@ def test_ids_may_leave_gaps_and_one_in_a_gap_is_refused():
     bpe = BPE(BYTES, special={"<a>": 300})
     assert len(bpe) == 301
     assert (bpe.token(65), bpe.token(300)) == (b"A", b"<a>")
-    for wrong in (-1, 256, 301):
-        with pytest.raises(ValueError, match=rf"no token has the id {wrong}: take 0 … 300"):
+    for wrong, nearest in ((-1, 0), (256, 255), (299, 300), (301, 300)):
+        told = f"^no token has the id {wrong}: take one of the 257 ids from 0 to 300, such as "
+        with pytest.raises(ValueError, match=rf"{told}{nearest}$"):
             bpe.decode([65, wrong])
+
+
+@pytest.mark.parametrize("wrong", [True, 65.0, np.float32(65), "A", None])
+def test_what_equals_an_id_is_no_id(wrong):
+    with pytest.raises(ValueError, match=re.escape(f"{wrong!r} is no id of a token: take a whole")):
+        BPE(BYTES).decode(iter([65, wrong]))
+
+
+def test_an_id_may_be_an_integer_of_numpy():
+    assert BPE(BYTES).decode(iter(np.array([72, 105]))) == "Hi"
 
 
 def test_half_a_character_is_decoded_as_asked():

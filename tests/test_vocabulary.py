@@ -66,10 +66,10 @@ def test_an_unknown_character_is_refused_by_name():
         Vocabulary("ab").encode("abé")
 
 
-@pytest.mark.parametrize("wrong", [-1, 3])
+@pytest.mark.parametrize("wrong", [-1, 3, True, 1.0])
 def test_an_id_outside_the_vocabulary_is_refused(wrong):
-    with pytest.raises(ValueError, match=f"id {wrong} is not in 0 … 2"):
-        Vocabulary("abc").decode([0, wrong])
+    with pytest.raises(ValueError, match=f"id {wrong} is not a whole number in 0 … 2"):
+        Vocabulary("abc").decode(iter([0, wrong]))
 
 
 @given(st.text())
@@ -109,10 +109,10 @@ def test_decoding_leaves_out_what_stands_for_no_text():
     assert lexicon.decode([Special.BOS, 4, 5, Special.EOS, Special.PAD]) == "ab"
 
 
-@pytest.mark.parametrize("wrong", [-1, 6])
+@pytest.mark.parametrize("wrong", [-1, 6, True, 4.0])
 def test_an_id_outside_a_lexicon_is_refused(wrong):
-    with pytest.raises(ValueError, match=f"id {wrong} is not in 0 … 5"):
-        Lexicon("ab").decode([4, wrong])
+    with pytest.raises(ValueError, match=f"id {wrong} is not a whole number in 0 … 5"):
+        Lexicon("ab").decode(iter([4, wrong]))
 
 
 def test_a_piece_that_occurs_twice_is_refused():

@@ -13,6 +13,7 @@ from coursekit.data.vocabularies import GPT4_SPECIAL, gpt2, gpt4
 from coursekit.fetch.dataset import MissingDataError
 from coursekit.fetch.store import note_use
 from coursekit.tokens.bpe import BPE
+from coursekit.tokens.ids import is_id
 
 
 class RecordedBPE:
@@ -39,8 +40,8 @@ class RecordedBPE:
 
     def token(self, i: int) -> bytes:
         """Return the bytes of a token of a recorded text."""
-        if i not in self._tokens:
-            raise ValueError(f"id {i} was not recorded for {self.name}: {_REMEDY[self.name]}")
+        if not is_id(i) or i not in self._tokens:
+            raise ValueError(f"id {i!r} was not recorded for {self.name}: {_REMEDY[self.name]}")
         return self._tokens[i]
 
     def decode(self, ids: Iterable[int]) -> str:

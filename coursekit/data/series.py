@@ -133,7 +133,8 @@ def sp500() -> tuple[list[date], list[float]]:
     Adjusted closes; for an index they are the closes.
     """
     header, *rows = (line.split(",") for line in read_packaged(SP500).splitlines())
-    day, close = header.index("Date"), header.index("Adj Close")
+    day = header.index("Date")
+    close = header.index("Adj Close")
     days = [datetime.strptime(row[day], "%m/%d/%Y").date() for row in rows]
     return days, [float(row[close]) for row in rows]
 

@@ -130,5 +130,6 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
         raise ValueError(f"{len(words)} words are too few to split 80 : 10 : 10: take at least 10")
     shuffled = list(words)
     random.Random(42).shuffle(shuffled)
-    first, second = int(0.8 * len(shuffled)), int(0.9 * len(shuffled))
+    first = int(0.8 * len(shuffled))
+    second = int(0.9 * len(shuffled))
     return shuffled[:first], shuffled[first:second], shuffled[second:]

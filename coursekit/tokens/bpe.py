@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from coursekit.tokens.ids import is_id
 from coursekit.tokens.merges import Pair, count_pairs, learn_merges, merge_pair, merge_ranked
 from coursekit.tokens.patterns import GPT4, compile_pattern, cut_out, split_chunks
 
@@ -37,10 +38,13 @@ class BPE:
         pattern: str | None = None,
         special: Mapping[str, int] = {},
     ) -> None:
-        self.ranks, self.pattern, self.special = dict(ranks), pattern, dict(special)
+        self.ranks = dict(ranks)
+        self.pattern = pattern
+        self.special = dict(special)
         named = {name.encode(): i for name, i in self.special.items()}
         self._tokens = {i: token for token, i in chain(self.ranks.items(), named.items())}
-        if missing := [i for i in range(256) if bytes([i]) not in self.ranks]:
+        missing = [i for i in range(256) if bytes([i]) not in self.ranks]
+        if missing:
             raise ValueError(f"bytes {missing} have no id: give each of the 256 bytes one")
         if len(self._tokens) < len(self.ranks) + len(self.special) or min(self._tokens) < 0:
             raise ValueError("two tokens share an id, or one is negative: count ids from 0")
@@ -99,14 +103,23 @@ class BPE:
 
     def token(self, i: int) -> bytes:
         """Return the bytes of token `i`, a special token's name; ValueError if there is none."""
-        try:
+        return self._look_up(i)
+
+    def _look_up(self, i: object) -> bytes:
+        if is_id(i) and i in self._tokens:
             return self._tokens[i]
-        except KeyError:
-            raise ValueError(f"no token has the id {i}: take 0 … {len(self) - 1}") from None
+        known = sorted(self._tokens)
+        if not is_id(i):
+            raise ValueError(f"{i!r} is no id of a token: take a whole number, such as {known[0]}")
+        nearest = min(known, key=lambda other: abs(other - i))
+        raise ValueError(
+            f"no token has the id {i}: take one of the {len(known)} ids from {known[0]} to "
+            f"{known[-1]}, such as {nearest}"
+        )
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of the tokens, side by side."""
-        return b"".join(map(self.token, ids))
+        return b"".join(map(self._look_up, ids))
 
     def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
         """Return the text of the ids.

@@ -11,6 +11,12 @@ from itertools import pairwise
 
 Pair = tuple[int, int]
 
+BORDER = -1
+"""What stands between two chunks."""
+
+GONE = -2
+"""What stands in the place of an id that was merged into the one before it."""
+
 
 def count_pairs(ids: Sequence[int]) -> Counter[Pair]:
     """Count how often each two ids stand side by side.
@@ -31,7 +37,8 @@ def merge_pair(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
         >>> merge_pair([1, 1, 1, 2], (1, 1), 9)
         [9, 1, 2]
     """
-    merged, i = [], 0
+    merged = []
+    i = 0
     while i < len(ids):
         if tuple(ids[i : i + 2]) == pair:
             merged.append(new)
@@ -59,7 +66,8 @@ def merge_ranked(chunk: bytes, ranks: Mapping[bytes, int]) -> list[int]:
         middle = end[i]
         if not 0 < middle < size or ranks.get(chunk[i : end[middle]]) != rank:
             continue
-        stop = end[i] = end[middle]
+        stop = end[middle]
+        end[i] = stop
         end[middle] = 0
         if i > 0:
             left = before[i]
@@ -83,7 +91,8 @@ def learn_merges(chunks: Mapping[bytes, int], n_merge: int) -> list[Pair]:
     Raises:
         ValueError: if no pair is left before that.
     """
-    ledger, merges = PairLedger(chunks), []
+    ledger = PairLedger(chunks)
+    merges: list[Pair] = []
     for new in range(256, 256 + n_merge):
         pair = ledger.most_frequent()
         if pair is None:
@@ -96,24 +105,50 @@ def learn_merges(chunks: Mapping[bytes, int], n_merge: int) -> list[Pair]:
     return merges
 
 
-class PairLedger:
-    """Keep how often each pair occurs, and where, so that a merge visits only those places.
+class ChunkRow:
+    """All chunks in one row, BORDER between them: each id knows the ones on either side.
 
-    The chunks stand in a row, -1 between them. A merge writes the new id over the left of the
-    two and unlinks the right one. Pairs with -1 are counted, but never merged.
+    So two ids become one where they stand, and nothing else moves.
     """
 
     def __init__(self, chunks: Mapping[bytes, int]) -> None:
-        self.ids, self.times = [-1], [0]  # times[i]: how often the chunk around i occurs
+        self.ids = [BORDER]
+        self.times = [0]  # times[i]: how often the chunk around i occurs
         for chunk, n in chunks.items():
-            self.ids += [*chunk, -1]
+            self.ids += [*chunk, BORDER]
             self.times += [n] * (len(chunk) + 1)
-        self.before, self.after = [*range(-1, len(self.ids) - 1)], [*range(1, len(self.ids) + 1)]
-        self.counts, self.places = defaultdict(int), defaultdict(list)  # where the left id stands
-        for i, pair in enumerate(pairwise(self.ids)):
-            self.counts[pair] += self.times[i]
+        self.before = list(range(-1, len(self.ids) - 1))
+        self.after = list(range(1, len(self.ids) + 1))
+
+    def pair_at(self, i: int) -> Pair:
+        """Return the id at `i` and the next one."""
+        return self.ids[i], self.ids[self.after[i]]
+
+    def merge_at(self, i: int, new: int) -> Pair:
+        """Put `new` in the place of the pair at `i`; return the ids to its left and right."""
+        second = self.after[i]
+        following = self.after[second]
+        self.ids[i] = new
+        self.ids[second] = GONE
+        self.after[i] = following
+        self.before[following] = i
+        return self.ids[self.before[i]], self.ids[following]
+
+
+class PairLedger:
+    """Keep how often each pair occurs, and where, so that a merge visits only those places.
+
+    Pairs with BORDER are counted, but never merged.
+    """
+
+    def __init__(self, chunks: Mapping[bytes, int]) -> None:
+        self.row = ChunkRow(chunks)
+        self.counts = defaultdict(int)
+        self.places = defaultdict(list)  # where the first id of a pair stands
+        for i, pair in enumerate(pairwise(self.row.ids)):
+            self.counts[pair] += self.row.times[i]
             self.places[pair].append(i)
-        self.heap = sorted((-n, pair) for pair, n in self.counts.items() if -1 not in pair)
+        self.heap = sorted((-n, pair) for pair, n in self.counts.items() if BORDER not in pair)
 
     def most_frequent(self) -> Pair | None:
         """Return the most frequent pair; of several, the one with the smallest ids."""
@@ -127,17 +162,21 @@ class PairLedger:
 
     def merge(self, pair: Pair, new: int) -> None:
         """Replace `pair` by `new` wherever it stands, from left to right without overlap."""
-        ids, before, after, born = self.ids, self.before, self.after, set()
+        born = set()
         for i in self.places.pop(pair):  # in order: one sweep listed them all
-            if (ids[i], ids[j := after[i]]) == pair:  # unless one went into another merge
-                h, k = before[i], after[j]
-                left, right = (ids[h], new), (new, ids[k])
-                for place, old, now in (h, (ids[h], ids[i]), left), (i, (ids[j], ids[k]), right):
-                    self.counts[old] -= self.times[i]
-                    self.counts[now] += self.times[i]
-                    self.places[now].append(place)
-                born |= {left, right}
-                ids[i], ids[j], after[i], before[k] = new, -2, k, i
-        for now in born:
-            if -1 not in now and self.counts[now]:
-                heapq.heappush(self.heap, (-self.counts[now], now))
+            if self.row.pair_at(i) != pair:
+                continue  # one of the two went into another merge
+            n = self.row.times[i]
+            left, right = self.row.merge_at(i, new)
+            self.counts[left, pair[0]] -= n
+            self.counts[pair[1], right] -= n
+            with_left = (left, new)
+            with_right = (new, right)
+            self.counts[with_left] += n
+            self.counts[with_right] += n
+            self.places[with_left].append(self.row.before[i])
+            self.places[with_right].append(i)
+            born |= {with_left, with_right}
+        for pair in born:
+            if BORDER not in pair and self.counts[pair]:
+                heapq.heappush(self.heap, (-self.counts[pair], pair))

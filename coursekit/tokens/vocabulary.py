@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from coursekit.tokens.ids import is_id
+
 
 class Vocabulary:
     """Give each character an id and each id its character.
@@ -48,8 +50,10 @@ class Vocabulary:
         """Replace each id by its character; an id outside 0 … V - 1 raises ValueError."""
         text = []
         for i in ids:
-            if not 0 <= i < len(self.characters):
-                raise ValueError(f"id {i} is not in 0 … {len(self.characters) - 1}")
+            if not is_id(i) or not 0 <= i < len(self.characters):
+                raise ValueError(
+                    f"id {i!r} is not a whole number in 0 … {len(self.characters) - 1}"
+                )
             text.append(self.characters[i])
         return "".join(text)
 

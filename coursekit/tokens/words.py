@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 
+from coursekit.tokens.ids import is_id
+
 Split = Callable[[str], Iterable[str]]
 
 
@@ -31,7 +33,9 @@ class Lexicon:
     """
 
     def __init__(self, pieces: Iterable[str], split: Split = list, joiner: str = "") -> None:
-        self.pieces, self.split, self.joiner = tuple(pieces), split, joiner
+        self.pieces = tuple(pieces)
+        self.split = split
+        self.joiner = joiner
         self._ids = {piece: i for i, piece in enumerate(self.pieces, len(Special))}
         if len(self._ids) < len(self.pieces):
             raise ValueError("a piece occurs twice: name each once, or use Lexicon.of(text)")
@@ -49,8 +53,8 @@ class Lexicon:
         """Join the pieces; BOS, EOS and PAD vanish, UNK becomes "�"; no such id: ValueError."""
         pieces = []
         for i in ids:
-            if not 0 <= i < len(self):
-                raise ValueError(f"id {i} is not in 0 … {len(self) - 1}")
+            if not is_id(i) or not 0 <= i < len(self):
+                raise ValueError(f"id {i!r} is not a whole number in 0 … {len(self) - 1}")
             if i >= Special.UNK:
                 pieces.append("�" if i == Special.UNK else self.pieces[i - len(Special)])
         return self.joiner.join(pieces)
