@@ -25,7 +25,7 @@ from coursekit.tokens.bpe import (
     merge_ranked,
     train_bpe,
 )
-from coursekit.tokens.merges import PairLedger
+from coursekit.tokens.merges import BORDER, PairLedger
 from coursekit.tokens.openai import byte_characters
 from coursekit.tokens.patterns import GPT2, GPT4
 
@@ -106,6 +106,27 @@ def test_the_merges_of_a_real_text_are_those_of_recounting():
     bpe = train_bpe(text, 316)
     assert merges_of(bpe) == slow
     assert bpe.encode(text) == [i for ids in sequences for i in ids]
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=8), min_size=1), st.integers(1, 12))
+def test_after_each_merge_the_ledger_has_the_counts_of_recounting(words, n_merge):
+    times = Counter(words)
+    ledger = PairLedger({word.encode(): n for word, n in times.items()})
+    sequences = {word: list(word.encode()) for word in times}
+    merged = set()
+    for new in range(256, 256 + n_merge):
+        pair = ledger.most_frequent()
+        if pair is None:
+            break
+        ledger.merge(pair, new)
+        merged.add(pair)  # it stands nowhere any more, and nobody asks for its count
+        sequences = {word: merge_pair(ids, pair, new) for word, ids in sequences.items()}
+        counts = Counter()
+        for word, ids in sequences.items():
+            for found, n in count_pairs(ids).items():
+                counts[found] += n * times[word]
+        kept = {found: n for found, n in ledger.counts.items() if n and BORDER not in found}
+        assert {found: n for found, n in kept.items() if found not in merged} == counts
 
 
 def rust_trainer(text: str, size: int):
