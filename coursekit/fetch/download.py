@@ -93,7 +93,7 @@ def _try(address: str, sha256: str, path: Path) -> None:
         with suppress(OSError):
             path.chmod(0o644)  # pooch's are for their owner only; a cache may serve a class
         return
-    raise failure  # not above: it would keep the error, and that the connection, alive
+    raise failure  # not above, where it would keep the error, and with it a socket, alive
 
 
 def _name_failure(error: Exception, host: str, path: Path) -> DownloadError:
