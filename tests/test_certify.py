@@ -32,6 +32,7 @@ from coursekit.models.wavenet import WaveNet, WaveNetConfig
 from coursekit.notebook.plot import draw_dependence
 
 B, H, T, C, D = 2, 3, 48, 6, 4
+DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 
 CAUSAL = {
     "attend_past": attend_past,
@@ -186,6 +187,282 @@ def test_tokens_are_replaced_by_tokens():
     found = certify(ahead, torch.randint(50, (B, 9)))
     assert found.moved > 0
     assert not found.causal
+
+
+def planted(model, at, by):
+    """`model` plus `by` of its inputs at one element of its output."""
+
+    def leaking(*inputs):
+        y = model(*inputs).clone()
+        y[at] += by(*inputs)
+        return y
+
+    return leaking
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("gain", [1.0, -1.0, 1e-8, -1e-8])
+def test_a_single_number_of_any_later_step_is_found_where_it_is_read(own, gain):
+    """Whatever its sign and size; first and last steps, too; from one example into another."""
+    steps, x = 5, normal(B, 5, C)
+    for s in range(steps):
+        for t in range(s + own, steps):
+            model = planted(
+                torch.zeros_like, (0, s, 1), lambda x, t=t: gain * (1e6 * x[1, t, 2]).floor()
+            )
+            found = certify(model, x, own=own)
+            moved = torch.zeros(steps, steps, dtype=torch.bool)
+            moved[s, s + own : t + 1] = True
+            assert torch.equal(found.moves > 0, moved), (s, t)
+            smooth = planted(torch.zeros_like, (0, s, 1), lambda x, t=t: gain * x[1, t, 2])
+            assert certify(smooth, x, own=own).slopes.nonzero().tolist() == [[s, t]]
+            assert not found.causal
+            assert not certify(smooth, x, own=own).causal
+
+
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["q", "k", "v"])
+@pytest.mark.parametrize("choice", [True, False])
+def test_one_head_that_reads_one_later_query_key_or_value_is_found(which, choice):
+    def later(*inputs):
+        read = inputs[which][0, 1, 4, 2]
+        return (1e6 * read).floor() if choice else -1e-7 * read
+
+    rule = planted(attend_past, (1, 2, 3, 0), lambda *inputs: later(*inputs[:3]))
+    found = certify(rule, *(normal(B, H, 5, D) for _ in range(3)))
+    assert found.moves.nonzero().tolist() == [[3, 4]]
+    assert found.slopes.triu(1).nonzero().tolist() == ([] if choice else [[3, 4]])
+    assert not found.causal
+
+
+def test_moved_is_the_share_of_steps_of_examples_and_of_heads():
+    """Of T (T - 1) / 2 outputs of an example, t - s read a step t that was replaced."""
+    steps, share = 5, 2 / 10
+    model = planted(nn.Identity(), (0, 1, 2), lambda x: x[1, 3, 0])
+    assert certify(model, normal(B, steps, C)).moved == pytest.approx(share / B)
+    two_axes = planted(nn.Identity(), (0, 1, 2, 1), lambda x: x[1, 3, 0, 0])
+    assert certify(two_axes, normal(B, steps, C, D)).moved == pytest.approx(share / B)
+    rule = planted(attend_past, (1, 0, 1, 2), lambda q, k, v, allowed: v[1, 0, 3, 0])
+    inputs = [normal(B, H, steps, D) for _ in range(3)]
+    assert certify(rule, *inputs).moved == pytest.approx(share / (B * H))
+    rule = planted(attend_past, (1, 2), lambda q, k, v, allowed: v[3, 0])
+    assert certify(rule, *(normal(steps, D) for _ in range(3))).moved == pytest.approx(share)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rule", CAUSAL.values(), ids=CAUSAL)
+def test_rounding_is_no_leak_in_any_dtype(rule, dtype):
+    found = certify(rule, *(normal(B, H, 20, D).to(dtype) for _ in range(3)))
+    assert found.holds
+    assert found.tolerance == 64 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(torch.float64, 1e-12), (torch.float32, 1e-3)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_small_leak_is_told_from_rounding(dtype, size, sign):
+    inputs = [normal(B, H, T, D).to(dtype) for _ in range(3)]
+    rule = planted(
+        attend_past,
+        (1, 2, 9, 3),
+        lambda q, k, v, allowed: sign * size * (9 * v[0, 1, 30, 0]).floor(),
+    )
+    assert not certify(rule, *inputs).causal
+    assert certify(rule, *inputs, tolerance=100 * size).causal
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_of_1_that_come_back_larger_or_smaller_are_found(sign):
+    inputs = [normal(B, H, 5, D) for _ in range(3)]
+    rule = planted(attend_past, (1, 2, 4, 3), lambda q, k, v, allowed: sign * 0.25 * v[1, 2, 0, 0])
+    found = certify(rule, *inputs)
+    assert found.causal
+    assert found.ones == pytest.approx(0.25, abs=1e-12)
+    assert not found.holds
+    assert certify(rule, *inputs, tolerance=0.26).holds
+
+
+def test_a_change_as_large_as_the_tolerance_is_none():
+    x = normal(B, 5, C)
+    model = planted(torch.zeros_like, (0, 1, 2), lambda now: 0.25 * (now[1, 3, 0] != x[1, 3, 0]))
+    found = certify(model, x, tolerance=0.25)
+    assert (found.change, found.moved, found.causal) == (0.25, 0, True)
+    found = certify(model, x, tolerance=0.2499)
+    assert found.moved == pytest.approx(2 / 10 / B)
+    assert not found.causal
+
+
+def test_whole_numbers_may_not_move_at_all():
+    found = certify(lambda tokens: tokens.cumsum(1), torch.arange(10).reshape(2, 5))
+    assert (found.tolerance, found.slopes, found.holds) == (0, None, True)
+    assert not certify(lambda tokens: tokens.flip(1), torch.arange(10).reshape(2, 5)).causal
+
+
+def test_a_model_that_looks_back_but_never_repeats_itself_does_not_hold():
+    calls = []
+
+    def model(x):
+        calls.append(x)
+        return x + 1e-9 * len(calls)
+
+    found = certify(model, normal(B, 5, C), tolerance=1e-3)
+    assert found.causal
+    assert found.repeat == pytest.approx(1e-9, rel=1e-3)
+    assert not found.holds
+
+
+def test_a_leak_by_the_largest_token_alone_is_found():
+    tokens = torch.randint(7, (B, 9))
+    tokens[:, 0] = 7  # it stands nowhere else, so that it has to be drawn
+    before = torch.arange(9)
+
+    def model(tokens):
+        return tokens.eq(7).flip(1).cumsum(1).flip(1).double() * (before > 0)
+
+    found = certify(model, tokens)
+    assert found.moved > 0.1
+    assert not found.causal
+
+
+def test_replacements_are_larger_draws_of_the_seed_and_tokens_of_the_vocabulary():
+    seen = []
+
+    def keep(x):
+        seen.append(x.double())
+        return x
+
+    x, tokens = normal(90, 2, 70), torch.randint(5, (9_000, 2))
+    for seed in (0, 1, 0):
+        certify(keep, x, seed=seed)
+        certify(keep, tokens, seed=seed)
+    replaced = [each for each in seen if not torch.equal(each[:, 1], seen[0][:, 1])]
+    draws = [each[:, 1] for each in replaced if each.ndim == 3]
+    assert torch.equal(draws[0], draws[2])
+    assert not torch.equal(draws[0], draws[1])
+    assert draws[0].mean().abs() < 0.1
+    assert draws[0].std() == pytest.approx(3, rel=0.03)
+    drawn = [
+        each[:, 1]
+        for each in replaced
+        if each.ndim == 2 and not torch.equal(each[:, 1], tokens[:, 1])
+    ]
+    assert torch.equal(drawn[0], drawn[2])
+    assert not torch.equal(drawn[0], drawn[1])
+    shares = drawn[0].long().bincount(minlength=5) / 9_000
+    assert shares.tolist() == pytest.approx([0.2] * 5, abs=0.02)
+
+
+def test_nan_by_a_later_input_is_a_leak():
+    def broken(x):
+        return torch.where(x[1, 3, 0] == later, 0.0, torch.nan)
+
+    x = normal(B, 5, C)
+    later = x[1, 3, 0].clone()
+    found = certify(planted(nn.Identity(), (0, 1, 2), broken), x)
+    assert not found.causal
+    assert (found.change, found.moves[1, 3].item()) == (torch.inf, torch.inf)
+    assert found.moved == pytest.approx(2 / 10 / B)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_outputs_that_are_not_finite_are_not_compared(value):
+    model = planted(nn.Identity(), (0, 1, 2), lambda x: value)
+    with pytest.raises(
+        ValueError, match=r"1 of 60 outputs are NaN or infinite.* certify what comes"
+    ):
+        certify(model, normal(B, 5, C))
+
+
+def test_nan_in_a_second_call_or_from_ones_does_not_hold():
+    calls, inputs = [], [normal(B, H, 5, D) for _ in range(3)]
+
+    def second(q, k, v, allowed):
+        calls.append(q)
+        return torch.nan if len(calls) == 2 else 0.0
+
+    found = certify(planted(attend_past, (0, 1, 2, 3), second), *inputs)
+    assert (found.causal, found.repeat, found.holds) == (True, torch.inf, False)
+    of_ones = planted(
+        attend_past, (0, 1, 2, 3), lambda q, k, v, allowed: torch.nan if v.eq(1).all() else 0.0
+    )
+    found = certify(of_ones, *inputs)
+    assert (found.causal, found.ones, found.holds) == (True, torch.inf, False)
+
+
+class Broken(torch.autograd.Function):
+    """The identity; its gradient at the last step is NaN."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.cat([g[:, :-1], torch.full_like(g[:, -1:], torch.nan)], 1)
+
+
+def test_a_gradient_of_nan_is_never_taken_for_none():
+    x = normal(B, 5, C)
+    found = certify(Broken.apply, x)
+    assert found.slopes[:, -1].eq(torch.inf).all()
+    assert not found.causal
+    assert dependence(Broken.apply, x)[:, -1].eq(torch.inf).all()
+
+
+def test_an_infinite_gradient_to_the_past_is_no_leak():
+    def steep(x):  # the root has no end of a gradient at 0
+        first = x[:, :1].clamp(min=0).sqrt()
+        return torch.cat([torch.zeros_like(first), first.expand(-1, 4, -1)], 1)
+
+    x = normal(B, 5, C)
+    x[:, 0] = 0
+    found = certify(steep, x)
+    assert found.slopes.isinf().any()
+    assert found.causal
+
+
+def test_where_no_gradient_arrives_trials_decide():
+    x = normal(B, 9, C)
+    found = certify(lambda x: x.argsort(1).double(), x)
+    assert found.slopes is None
+    assert not found.causal
+    assert certify(lambda x: x.sign().cumsum(1).detach(), x).causal
+
+
+def test_a_certificate_is_the_same_where_gradients_are_switched_off():
+    x = normal(B, 5, C)
+    with torch.no_grad():
+        found = certify(nn.Identity(), x, own=False)
+    assert torch.equal(found.slopes, certify(nn.Identity(), x, own=False).slopes)
+    assert found.slope > 0
+
+
+def test_a_single_step_has_no_later_one():
+    with pytest.raises(ValueError, match="1 step has no later one to replace: give two or more"):
+        certify(nn.Identity(), normal(B, 1, C))
+    assert not certify(nn.Identity(), normal(B, 1, C), own=False).causal
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_dependence_of_one_channel_of_one_example_is_seen(sign):
+    x = normal(B, 5, C)
+    model = planted(torch.zeros_like, (1, 4, 5), lambda x: sign * 1e-7 * x[1, 0, 3])
+    before = x.clone()
+    found = dependence(model, x)
+    assert found.nonzero().tolist() == [[4, 0]]
+    assert found[4, 0] == pytest.approx(1e-7)
+    assert torch.equal(x, before)
+    assert not x.requires_grad
+
+
+def test_dependence_takes_the_model_in_its_mode():
+    norm, x = nn.BatchNorm1d(5).double(), normal(7, 5, C)
+    assert (dependence(norm, x) != 0).sum() == 5  # each channel of it, by itself
+    joined = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Unflatten(1, (5, C)))
+    torch.manual_seed(0)
+    in_training = dependence(joined, x).diagonal()
+    assert in_training.eq(2).all()
+    assert joined.training
+    assert dependence(joined.eval(), x).diagonal().eq(1).all()
+    assert not joined.training
 
 
 def test_tokens_that_are_all_0_certify_nothing():
