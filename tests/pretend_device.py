@@ -2,7 +2,8 @@
 
 Its tensors report the device "away". An operation on tensors of two devices is refused, and so is
 a CPU generator that draws for it, NumPy's view of a tensor that is not fetched, and an index on it
-into a tensor that is not. So a run on it finds the `.to(device)` that was forgotten.
+into a tensor that is not. A single number on the CPU may be read, but neither joined nor written
+to. So a run on it finds the `.to(device)` that was forgotten.
 """
 
 import torch
@@ -12,6 +13,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 NAME = "away"
 MAY_MIX = {"_to_copy", "copy_", "index", "index_put_", "_index_put_impl_"}
+JOINING = {"cat", "stack"}  # of these, a single number is no constant but a part
 
 
 class Away(torch.Tensor):
@@ -81,7 +83,11 @@ def refuse_what_a_gpu_refuses(name, args, leaves):
     """Raise RuntimeError where devices are mixed."""
     tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
     away, here = (
-        [x for x in tensors if isinstance(x, Away) is there and (there or x.ndim)]
+        [
+            x
+            for x in tensors
+            if isinstance(x, Away) is there and (there or x.ndim or name in JOINING)
+        ]
         for there in (True, False)
     )
     if any(isinstance(x, torch.Generator) for x in leaves):
@@ -90,6 +96,11 @@ def refuse_what_a_gpu_refuses(name, args, leaves):
         raise RuntimeError(f"{name}: tensors on the CPU and on {NAME!r}")
     if away and name.startswith("index") and not isinstance(args[0], Away):
         raise RuntimeError(f"{name}: an index on {NAME!r} into a tensor on the CPU")
+    written = args[0] if name.endswith("_") and name != "copy_" and args else None
+    if away and isinstance(written, torch.Tensor) and not isinstance(written, Away):
+        raise RuntimeError(f"{name}: a tensor on the CPU can't take in what is on {NAME!r}")
+    if "index_put" in name and any(x is args[2] for x in here):
+        raise RuntimeError(f"{name}: numbers on the CPU for places on {NAME!r}")
 
 
 def pretend():

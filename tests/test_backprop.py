@@ -171,6 +171,42 @@ def test_gradients_of_other_shapes_are_not_compared(oracle, found):
         largest_differences({"a": torch.ones(2)}, oracle)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_difference_in_one_number_is_seen_whatever_its_sign(sign):
+    mine = {"a": torch.zeros(2, 3), "b": torch.zeros(5), "c": torch.zeros(())}
+    for name in mine:
+        other = {key: value.clone() for key, value in mine.items()}
+        other[name].flatten()[-1] = sign * 1e-9
+        found = largest_differences(mine, other)
+        assert {key: round(d.item(), 12) for key, d in found.items()} == {
+            key: 1e-9 * (key == name) for key in mine
+        }
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_nan_is_no_small_difference(broken, value):
+    """Python's max would pass over a NaN that does not come first."""
+    both = [{"a": torch.zeros(2), "b": torch.ones(3)} for _ in range(2)]
+    both[broken]["b"][1] = value
+    found = largest_differences(*both)
+    assert max(found.values()) == torch.inf
+    assert found["a"] == 0
+
+
+def test_logits_far_apart_underflow_step_by_step_and_not_in_the_short_way(problem):
+    p, tokens, targets = problem
+    p["b2"][0] += 1000
+    targets[0] = 1  # whose probability is 0, then
+    v = pass_forward(p, tokens, targets)
+    assert v["loss"] == torch.inf
+    assert pass_backward(p, v, tokens, targets)["W2"].isnan().any()
+    loss, short = short_gradients(p, tokens, targets)
+    largest = v["logits"].max(1).values
+    assert_close(loss, (largest - v["logits"][range(N), targets]).mean(), rtol=0, atol=1e-9)
+    assert all(gradient.isfinite().all() for gradient in short.values())
+
+
 def test_the_same_generator_draws_the_same_parameters():
     first, second = (draw_parameters(V, K, M, H, torch.Generator().manual_seed(3)) for _ in "ab")
     assert list(first) == list(PARAMETERS)

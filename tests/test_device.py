@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from coursekit.device import (
+    compare_with_cpu,
     device_of,
     peak_megabytes,
     pick_device,
@@ -67,6 +68,45 @@ def test_a_device_that_is_not_there_is_refused_in_one_line(name):
     with pytest.raises(ValueError, match=f"device '{name}' can't be used .*: try 'cpu'") as refusal:
         pick_device(name)
     assert "\n" not in str(refusal.value)
+
+
+def spoil(monkeypatch, which, change):
+    """Change one number of a gradient on the second device; return the gradients of all calls."""
+    real, calls = torch.autograd.grad, []
+
+    def compute(y, inputs):
+        calls.append(real(y, inputs))
+        gradients = [g.clone() for g in calls[-1]]
+        if len(calls) == 2:
+            gradients[which][3, 5] += change
+        return gradients
+
+    monkeypatch.setattr(torch.autograd, "grad", compute)
+    return calls
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("change", [0.5, -0.5, 1e-3, -1e-3])
+def test_one_number_of_a_device_that_is_off_is_seen_whatever_its_sign(monkeypatch, which, change):
+    calls = spoil(monkeypatch, which, change)
+    found = compare_with_cpu("cpu")
+    assert found == pytest.approx(abs(change) / calls[0][which].abs().max().item(), rel=1e-3)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("change", [torch.nan, torch.inf, -torch.inf])
+def test_a_device_that_gives_nan_differs_infinitely(monkeypatch, which, change):
+    spoil(monkeypatch, which, change)
+    assert compare_with_cpu("cpu") == torch.inf
+
+
+def test_another_seed_compares_other_numbers(monkeypatch):
+    calls = spoil(monkeypatch, 0, 0.0)
+    for seed in (0, 1, 0):
+        assert compare_with_cpu("cpu", seed) == 0
+    first, other, again = (calls[k][0] for k in (0, 2, 4))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
 
 
 def test_another_seed_starts_other_numbers():

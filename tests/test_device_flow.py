@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from coursekit.evaluate.likelihood import mean_nll, next_token_loss, text_nll
+from coursekit.device import compare_with_cpu
+from coursekit.inside.certify import certify
 from coursekit.inside.diagnose import UpdateLog, measure_batch_noise, take_snapshot
+from coursekit.layers.attention import attend_past
 from coursekit.layers.basic import Tanh
 from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
 from coursekit.models.mlp import MLP, MLPConfig
@@ -76,16 +78,76 @@ def use_stack(device):
     return [*drawn, mean_nll(table, TOKENS.unfold(0, 5, 1))]
 
 
+def use_certificate(device):
+    """Hold a rule and a model to account."""
+    inputs = [torch.randn(2, 5, 3, generator=chance(), dtype=torch.float64) for _ in range(3)]
+    sound = certify(attend_past, *(x.to(device) for x in inputs))
+    leaking = certify(lambda x: x.flip(1), inputs[0].to(device))
+    assert (sound.holds, leaking.causal) == (True, False)
+    return [*leaking.slopes.flatten().tolist(), *leaking.moves.flatten().tolist(), leaking.moved]
+
+
+def spoiled(sound, change):
+    """What the pretended device does, with one number of each softmax changed."""
+
+    def compute(op, args, kwargs):
+        result = sound(op, args, kwargs)
+        if op._schema.name == "aten::_softmax" and isinstance(result, pretend_device.Away):
+            result.here[3, 5] += change
+        return result
+
+    return compute
+
+
+def compare_devices():
+    """A device that computes as the CPU does not differ from it; one that does not does."""
+    assert compare_with_cpu(pretend_device.NAME) == 0
+    sound = pretend_device.compute
+    for change, least in ((0.01, 0.01), (-0.01, 0.01), (torch.nan, torch.inf)):
+        pretend_device.compute = spoiled(sound, change)
+        assert compare_with_cpu(pretend_device.NAME) >= least, change
+    pretend_device.compute = sound
+    assert compare_with_cpu(pretend_device.NAME) == 0
+
+
+def accept_what_a_gpu_accepts(there, here):
+    """A single number of the CPU as a constant, a place by a CPU's index, and copies both ways."""
+    rows = torch.tensor([2, 0])
+    assert (there * torch.tensor(3.0)).tolist() == (here * 3).tolist()
+    assert there[rows].tolist() == here[rows].tolist()
+    assert there[here > 2].tolist() == here[here > 2].tolist()
+    there[rows] = 7.0
+    assert there.tolist() == [[7, 7], [2, 3], [7, 7]]
+    here.copy_(there)
+    there[0:1] = torch.zeros(1, 2)
+    assert (there.tolist()[0], here.tolist()[0]) == ([0, 0], [7, 7])
+
+
 def main():
     """Compare all of it on the two devices; see what a GPU refuses refused."""
     pretend_device.pretend()
     uses = [(use_gpt, name) for name in GPTS] + [(use_tree, name) for name in TREES]
-    for use, *name in [*uses, (use_stack,)]:
+    for use, *name in [*uses, (use_stack,), (use_certificate,)]:
         there, here = (use(*name, device) for device in (pretend_device.NAME, "cpu"))
         assert there == pytest.approx(here, rel=1e-4, abs=1e-6), name
+    compare_devices()
+    here = torch.arange(6.0).reshape(3, 2)
+    accept_what_a_gpu_accepts(here.to(pretend_device.NAME), here)
     there, here = torch.ones(3, 2).to(pretend_device.NAME), torch.ones(3, 2)
+    number, rows = torch.tensor(1.0), torch.tensor([2, 0])
     for mistake in (
         lambda: there + here,
+        lambda: here + there,
+        lambda: here * there[0, 0],
+        lambda: here.add_(there),
+        lambda: number.add_(there[0, 0]),
+        lambda: torch.stack([there[0, 0], number]),
+        lambda: torch.cat([here, there]),
+        lambda: torch.where(there > 0, there, here),
+        lambda: nn.functional.cross_entropy(there, rows[[0, 0, 0]] // 2),
+        lambda: there.index_put_((rows,), here[:2]),
+        lambda: there.gather(0, rows[:, None]),
+        lambda: here.index_put_((rows.to(pretend_device.NAME),), number),
         lambda: nn.Linear(2, 1)(there),
         lambda: here[there[:, 0] > 0],
         lambda: there.numpy(),

@@ -46,6 +46,10 @@ def pass_forward(
 ) -> Tensors:
     """Compute the loss in named steps, each so small that its derivative is known.
 
+    A probability that underflows, as where the logits of an example lie 1000 apart, makes the
+    loss infinite and gradients NaN: the logarithm is a step of its own. `short_gradients` stays
+    finite there.
+
     Raises:
         ValueError: if there are fewer than two examples: their variance is not defined.
     """
@@ -216,6 +220,8 @@ def short_gradients(
 def largest_differences(by_hand: Mapping[str, Tensor], oracle: Mapping[str, Tensor]) -> Tensors:
     """Return, for each tensor of `by_hand`, its largest absolute difference from the oracle's.
 
+    Infinite where either has a NaN, which no maximum and no comparison would show.
+
     Raises:
         ValueError: if the oracle lacks one, or a shape differs.
     """
@@ -223,7 +229,8 @@ def largest_differences(by_hand: Mapping[str, Tensor], oracle: Mapping[str, Tens
         if name not in oracle or mine.shape != oracle[name].shape:
             found = tuple(oracle[name].shape) if name in oracle else "nothing"
             raise ValueError(f"{name} has shape {tuple(mine.shape)}, the oracle has {found}")
-    return {name: (mine - oracle[name]).abs().max() for name, mine in by_hand.items()}
+    distances = {name: (mine - oracle[name]).abs() for name, mine in by_hand.items()}
+    return {name: d.nan_to_num(torch.inf, torch.inf).max() for name, d in distances.items()}
 
 
 def _count_examples(tokens: Int[Tensor, "n k"]) -> int:

@@ -26,9 +26,9 @@ class Snapshot:
     Attributes:
         loss: of the batch.
         outputs: what each layer watched gave, by the layer's name in the model.
-        gradients: the slope of the loss at each of these numbers.
+        gradients: the gradient of the loss at each of these numbers.
         weights: each trained matrix or table, by its name.
-        weight_gradients: the slope of the loss at each of its entries.
+        weight_gradients: the gradient of the loss at each of its entries.
     """
 
     loss: float
@@ -47,19 +47,22 @@ def take_snapshot(
 ) -> Snapshot:
     """Pass one batch forward and backward and keep what passed the layers of type `watch`.
 
-    The model stays in its mode; its running statistics and gradients are put back.
+    The model stays in its mode; its running statistics and gradients are put back. A frozen
+    layer is watched, too; only its weights have no gradient.
 
     Raises:
-        ValueError: if the model has no layer of that type, or one of them was not used.
+        ValueError: if the model has no layer of that type, or one of them was not used, was used
+            twice or gave something else than a tensor.
     """
     layers = {name: part for name, part in model.named_modules() if isinstance(part, watch)}
     if not layers:
         kinds = sorted({type(part).__name__ for part in model.modules()})
         raise ValueError(f"no layer to watch: the model has {', '.join(kinds)}")
     outputs: dict[str, Tensor] = {}
-    with _left_as_it_was(model), _hooked(layers, outputs):
+    with _left_as_it_was(model), torch.enable_grad():
         device = device_of(model)
-        value = loss(model(inputs.to(device)), targets.to(device))
+        with _hooked(layers, outputs):
+            value = loss(model(inputs.to(device)), targets.to(device))
         unused = sorted(set(layers) - set(outputs))
         if unused:
             raise ValueError(f"the model did not use its layers {', '.join(unused)}")
@@ -135,7 +138,15 @@ def measure_batch_noise(
 
     In nats. Batches are drawn with replacement, so that it falls like 1 / √B at every size. The
     model is taken in evaluation mode, where an example's loss doesn't depend on the others.
+
+    Raises:
+        ValueError: if there is nothing to draw from, or no spread in what is drawn.
     """
+    if not len(windows) or draws < 2 or min(batch_sizes, default=1) < 1:
+        raise ValueError(
+            f"{draws} draws of {list(batch_sizes)} of {len(windows)} windows: take two draws or "
+            "more, and one window or more in each"
+        )
     with evaluating(model):
         windows = windows.to(device_of(model))
         each = F.cross_entropy(model(windows[:, :-1]), windows[:, -1], reduction="none").cpu()
@@ -148,10 +159,27 @@ def measure_batch_noise(
 
 @contextmanager
 def _hooked(layers: dict[str, nn.Module], outputs: dict[str, Tensor]) -> Iterator[None]:
-    """Collect what the layers give while the block runs."""
+    """Collect what the layers give while the block runs.
 
-    def keeper(name: str) -> Callable[..., None]:
-        return lambda module, inputs, output: outputs.update({name: output})
+    The model goes on with a copy: a later layer may work in place.
+    """
+
+    def keeper(name: str) -> Callable[..., Tensor]:
+        def keep(module: nn.Module, inputs: tuple, output: object) -> Tensor:
+            if not isinstance(output, Tensor):
+                raise ValueError(
+                    f"layer {name} gives a {type(output).__name__}: watch layers that give a tensor"
+                )
+            if name in outputs:
+                raise ValueError(
+                    f"the model uses its layer {name} twice, so that it has no one output: give "
+                    "each place a layer of its own"
+                )
+            frozen = not output.requires_grad  # nothing before it is trained
+            outputs[name] = output.detach().requires_grad_() if frozen else output
+            return outputs[name].clone()
+
+        return keep
 
     handles = [part.register_forward_hook(keeper(name)) for name, part in layers.items()]
     try:
