@@ -1,6 +1,5 @@
 """Where computation runs, and where its randomness starts."""
 
-import os
 import random
 import sys
 from collections.abc import Mapping
@@ -9,6 +8,8 @@ from itertools import chain
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from coursekit import settings
 
 
 def pick_device(name: str | None = None) -> torch.device:
@@ -22,10 +23,11 @@ def pick_device(name: str | None = None) -> torch.device:
     Raises:
         ValueError: if that device is not there.
     """
-    name = name or os.environ.get("COURSEKIT_DEVICE") or "cpu"
-    own = name == "cuda" and "LOCAL_RANK" in os.environ
+    name = name or settings.device() or "cpu"
+    local_rank = settings.local_rank()
+    own = name == "cuda" and local_rank is not None
     try:
-        device = torch.device(f"cuda:{os.environ['LOCAL_RANK']}" if own else name)
+        device = torch.device(f"cuda:{local_rank}" if own else name)
         torch.zeros(1, device=device)
         if own:
             torch.cuda.set_device(device)  # or each would take some memory of the first one, too

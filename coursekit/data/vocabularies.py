@@ -1,11 +1,11 @@
 """The vocabularies of GPT-2 and GPT-4, from files that ship in packages: read, never imported."""
 
-import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coursekit import settings
 from coursekit.fetch.dataset import Packaged
 from coursekit.fetch.store import read_packaged
 from coursekit.tokens.bpe import BPE
@@ -99,14 +99,8 @@ def tiktoken_encoding(name: str) -> "tiktoken.Encoding":
     import tiktoken
     from tiktoken_ext import openai_public
 
-    before = os.environ.get("TIKTOKEN_CACHE_DIR")
     with tempfile.TemporaryDirectory() as folder:
         for file in files[name]:
             (Path(folder) / file.address_key).write_bytes(read_packaged(file).encode())
-        os.environ["TIKTOKEN_CACHE_DIR"] = folder
-        try:
+        with settings.tiktoken_reads(folder):
             return tiktoken.Encoding(**getattr(openai_public, name)())
-        finally:
-            del os.environ["TIKTOKEN_CACHE_DIR"]
-            if before is not None:
-                os.environ["TIKTOKEN_CACHE_DIR"] = before

