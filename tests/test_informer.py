@@ -1,12 +1,14 @@
 """Informer: what its parts are made of, what a forecast may depend on, and what it learns."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit.evaluate.forecasts import score_forecasts
 from coursekit.inside.certify import certify
 from coursekit.layers.attention import attend
 from coursekit.layers.sparse import prob_sparse
@@ -15,10 +17,11 @@ from coursekit.models.informer import Informer, InformerConfig, SeriesEmbedding
 from coursekit.models.relative import RelativeToLast
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw
+from coursekit.windows.forecast import ForecastWindows
 
 B, K = 2, 3
 SIZES = {"n_channel": K, "context": 11, "guide": 4, "horizon": 5, "n_head": 3, "d_model": 12}
-CONFIG = InformerConfig(**SIZES, n_encoder=3, n_decoder=2, d_time=7, dropout=0.0)
+CONFIG = InformerConfig(**SIZES, n_encoder=3, n_decoder=2, d_time=7, known=(2,), dropout=0.0)
 L, G, P = CONFIG.context, CONFIG.guide, CONFIG.horizon
 EXACT = {"rtol": 0, "atol": 1e-12}
 
@@ -43,7 +46,7 @@ def draw(known_columns=(2,)):
 @pytest.mark.parametrize("relative", [True, False])
 def test_it_maps_a_past_to_one_number_for_each_step_to_come(distil, relative):
     model = informer(distil=distil)
-    forecast = (RelativeToLast(model, known=[2]) if relative else model)(*draw())
+    forecast = (RelativeToLast(model) if relative else model)(*draw())
     assert forecast.shape == (B, P)
 
 
@@ -236,3 +239,33 @@ def test_dropout_reaches_the_embedding_of_a_series():
     dropped = embedding(torch.randn(4, 30, 1), torch.zeros(4, 30, 3, dtype=torch.long)) == 0
     assert dropped.double().mean().item() == pytest.approx(0.5, abs=0.05)
     assert not (embedding.eval()(torch.randn(4, 30, 1), torch.zeros(4, 30, 3).long()) == 0).any()
+
+
+@pytest.mark.parametrize("known", [(0,), (4,), (1, 7)])
+def test_known_columns_that_are_not_there_or_the_target_are_refused(known):
+    with pytest.raises(ValueError, match="must be columns from 1 to 3: column 0 is the target"):
+        InformerConfig(n_channel=4, known=known)
+
+
+@pytest.mark.parametrize("columns", [(), (1,), (2,), (1, 2)])
+def test_a_known_column_is_declared_once_and_compared_with_the_windows(columns):
+    values = torch.randn(60, 3)
+    values[:, 1:] = 5.0  # constant: counted from its last value it is 0, in the past and ahead
+    marks = torch.zeros(60, 3, dtype=torch.long)
+    sizes = {"past": 6, "horizon": 3, "start": 6, "stop": 60}
+    windows = ForecastWindows(values=values, calendar=marks, known=columns, **sizes)
+    inputs, _ = windows.take(torch.arange(4))
+    config = InformerConfig(n_channel=3, context=6, guide=2, horizon=3, known=columns)
+    seen, model = [], Informer(config)
+    model.register_forward_pre_hook(lambda _, given: seen.extend(given))
+    wrapped = RelativeToLast(model)
+    wrapped(*inputs)
+    assert not seen[0][..., 1:].any()
+    assert not seen[1].any()
+    score_forecasts(wrapped, windows)
+    score_forecasts(last_value, windows)
+    for others in {(), (1,), (2,), (1, 2)} - {columns}:
+        other = replace(config, known=others)
+        for forecaster in (Informer(other), RelativeToLast(Informer(other))):
+            with pytest.raises(ValueError, match="as known in advance, the windows show"):
+                score_forecasts(forecaster, windows)

@@ -1,6 +1,5 @@
 """How good a forecaster is: every window of a series, each once, in the unit that you want."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -9,7 +8,12 @@ from torch import Tensor, nn
 
 from coursekit.device import device_of
 from coursekit.evaluate.likelihood import evaluating, refuse_unequal
-from coursekit.windows.forecast import ForecastWindows, Scaler
+from coursekit.windows.forecast import (
+    Forecaster,
+    ForecastWindows,
+    Scaler,
+    refuse_other_columns,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,7 +70,7 @@ class ForecastScore:
 
 
 def score_forecasts(
-    forecaster: Callable[[Tensor, Tensor, Tensor], Tensor],
+    forecaster: Forecaster,
     windows: ForecastWindows,
     batch_size: int = 256,
 ) -> ForecastScore:
@@ -76,12 +80,14 @@ def score_forecasts(
     time: the last batch, which is shorter, counts by its rows and is not left out.
 
     Args:
-        forecaster: maps (past, known, marks) to the forecast of channel 0.
+        forecaster: its columns known in advance must be those of the windows.
         batch_size: windows that pass through together; changes memory and time, not the result.
 
     Raises:
-        ValueError: if there are no windows, not all came, or a forecast is misshapen or not finite.
+        ValueError: if there are no windows, not all came, the forecaster was made for other known
+            columns, or a forecast is misshapen or not finite.
     """
+    refuse_other_columns(forecaster, windows.known)
     model = forecaster if isinstance(forecaster, nn.Module) else nn.Module()
     device = device_of(model)
     made = []

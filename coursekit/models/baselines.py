@@ -1,22 +1,16 @@
 """Baselines of a series: its last value, its season, and what least squares makes of its past.
 
-A forecaster is a function of the past, of what is known in advance, and of the calendar:
-`forecast = forecaster(past, known, marks)`. Channel 0 of the past is the target. A baseline is one
-like any model, so that all are scored by the same code.
+Each is a `Forecaster` like any model, so that all are scored by the same code.
 """
 
-from collections.abc import Callable
-
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-Forecaster = Callable[[Tensor, Tensor, Tensor], Tensor]
+from coursekit.windows.forecast import Forecast, Forecaster, Known, Marks, Past
 
 
-def last_value(
-    past: Float[Tensor, "B T C"], known: Float[Tensor, "B P C"], marks: Int[Tensor, "B T+P 3"]
-) -> Float[Tensor, "B P"]:
+def last_value(past: Past, known: Known, marks: Marks) -> Forecast:
     """Forecast that the target stays where it is."""
     return past[:, -1:, 0].expand(-1, known.shape[1])
 
@@ -30,9 +24,7 @@ def seasonal_naive(period: int) -> Forecaster:
     if period < 1:
         raise ValueError(f"{period=} must be at least 1: 24 for hours with a daily season")
 
-    def repeat_season(
-        past: Float[Tensor, "B T C"], known: Float[Tensor, "B P C"], marks: Int[Tensor, "B T+P 3"]
-    ) -> Float[Tensor, "B P"]:
+    def repeat_season(past: Past, known: Known, marks: Marks) -> Forecast:
         _refuse_short(past, period)
         ahead = torch.arange(known.shape[1], device=past.device)
         return past[:, ahead % period - period, 0]
@@ -56,14 +48,10 @@ class LinearForecast(nn.Module):
     ) -> None:
         super().__init__()
         self.relative = relative
-        self.weight, self.bias = (nn.Parameter(x, requires_grad=False) for x in (weight, bias))
+        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.bias = nn.Parameter(bias, requires_grad=False)
 
-    def forward(
-        self,
-        past: Float[Tensor, "B T C"],
-        known: Float[Tensor, "B P C"],
-        marks: Int[Tensor, "B T+P 3"],
-    ) -> Float[Tensor, "B P"]:
+    def forward(self, past: Past, known: Known, marks: Marks) -> Forecast:
         """Forecast the P steps that it was fitted for; an older past is not read."""
         context, horizon = self.weight.shape
         _refuse_short(past, context)
@@ -145,9 +133,7 @@ def iterate_ar(coefficients: Float[Tensor, "K"]) -> Forecaster:
     """
     order = len(coefficients) - 1
 
-    def forecast(
-        past: Float[Tensor, "B T C"], known: Float[Tensor, "B P C"], marks: Int[Tensor, "B T+P 3"]
-    ) -> Float[Tensor, "B P"]:
+    def forecast(past: Past, known: Known, marks: Marks) -> Forecast:
         _refuse_short(past, order)
         series = list(past[:, past.shape[1] - order :, 0].to(coefficients.dtype).unbind(1))
         for _ in range(known.shape[1]):

@@ -14,6 +14,7 @@ from coursekit.layers.block import Block, DecoderBlock, FeedForward
 from coursekit.layers.convolution import Distil
 from coursekit.layers.position import CalendarEmbedding, SinusoidalPositions
 from coursekit.layers.sparse import prob_sparse
+from coursekit.windows.forecast import Forecast, Known, Marks, Past
 
 Calendar = Callable[[int, int], nn.Module]
 
@@ -34,6 +35,7 @@ class InformerConfig:
         n_head: heads H of each attention; they share the channels.
         d_model: channels C.
         d_time: channels of each table of the calendar.
+        known: the columns that are known in advance; never column 0, the target.
         dropout: share of the numbers set to 0 in embeddings and in what is added to the stream,
             while training.
     """
@@ -47,6 +49,7 @@ class InformerConfig:
     n_head: int = 4
     d_model: int = 64
     d_time: int = 8
+    known: tuple[int, ...] = ()
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
@@ -55,6 +58,11 @@ class InformerConfig:
             raise ValueError(f"{self} has a size below 1, or a dropout outside 0 … 1")
         if not 0 <= self.guide <= self.context:
             raise ValueError(f"guide={self.guide} must lie between 0 and {self.context=}")
+        if not set(self.known) <= set(range(1, self.n_channel)):
+            raise ValueError(
+                f"known={self.known} must be columns from 1 to {self.n_channel - 1}: "
+                "column 0 is the target"
+            )
 
 
 class SeriesEmbedding(nn.Module):
@@ -115,7 +123,9 @@ class Informer(nn.Module):
         head_std: float = 0.0,
     ) -> None:
         super().__init__()
-        self.config, width = config, config.d_model
+        self.config = config
+        self.known = config.known
+        width = config.d_model
         attention = partial(MultiHeadAttention, width, config.n_head, bias=True)
         parts = {"norm": partial(LayerNorm, width), "dropout": config.dropout}
         self.encoder_embedding = SeriesEmbedding(config.n_channel, config, calendar)
@@ -139,12 +149,7 @@ class Informer(nn.Module):
         nn.init.normal_(self.head.weight, std=head_std)
         nn.init.zeros_(self.head.bias)
 
-    def forward(
-        self,
-        past: Float[Tensor, "B L K"],
-        known: Float[Tensor, "B P K"],
-        marks: Int[Tensor, "B L+P 3"],
-    ) -> Float[Tensor, "B P"]:
+    def forward(self, past: Past, known: Known, marks: Marks) -> Forecast:
         """Return the forecast of channel 0 for the steps of `known`."""
         config = self.config
         if (past.shape[1], known.shape[1]) != (config.context, config.horizon):

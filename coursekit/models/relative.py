@@ -1,9 +1,8 @@
 """Forecast the change since the last step instead of the value itself."""
 
-from collections.abc import Callable, Sequence
+from torch import nn
 
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from coursekit.windows.forecast import Forecast, Forecaster, Known, Marks, Past
 
 
 class RelativeToLast(nn.Module):
@@ -14,24 +13,19 @@ class RelativeToLast(nn.Module):
     every year, and a model that returns 0 forecasts the last value.
 
     Args:
-        model: the forecaster.
-        known: the columns that are known in advance. The others are 0 in the steps to come,
-            which means "not known" and stays so.
+        model: the forecaster. What it names as known in advance is counted from its last value,
+            too; other columns of the steps to come are 0, which means "not known" and stays so.
     """
 
-    def __init__(self, model: Callable[..., Tensor], known: Sequence[int] = ()) -> None:
+    def __init__(self, model: Forecaster) -> None:
         super().__init__()
-        self.model, self.known = model, list(known)
+        self.model = model
+        self.known = tuple(getattr(model, "known", ()))
 
-    def forward(
-        self,
-        past: Float[Tensor, "B L C"],
-        known: Float[Tensor, "B P C"],
-        marks: Int[Tensor, "B L+P 3"],
-    ) -> Float[Tensor, "B P"]:
+    def forward(self, past: Past, known: Known, marks: Marks) -> Forecast:
         """Return the forecast of channel 0, as high as `past` is."""
         last = past[:, -1:]
-        if self.known:
-            known = known.clone()
-            known[..., self.known] -= last[..., self.known]
-        return self.model(past - last, known, marks) + last[..., 0]
+        columns = list(self.known)
+        changes = known.clone()
+        changes[..., columns] -= last[..., columns]
+        return self.model(past - last, changes, marks) + last[..., 0]

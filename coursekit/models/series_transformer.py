@@ -14,6 +14,7 @@ from coursekit.layers.basic import LayerNorm
 from coursekit.layers.block import Activation, Block, FeedForward, gelu
 from coursekit.layers.cache import Cache
 from coursekit.layers.position import SinusoidalPositions
+from coursekit.windows.forecast import Forecast, Known, Marks, Past
 
 
 def augment(values: Float[Tensor, "B T C"], known: tuple[int, ...] = ()) -> Float[Tensor, "B T C"]:
@@ -176,22 +177,13 @@ class IteratedForecast(nn.Module):
     def __init__(self, model: SeriesTransformer) -> None:
         super().__init__()
         self.model = model
+        self.known = model.config.known
 
-    def forward(
-        self,
-        past: Float[Tensor, "B L C"],
-        known: Float[Tensor, "B P C"],
-        marks: Int[Tensor, "B L+P 3"],
-    ) -> Float[Tensor, "B P"]:
+    def forward(self, past: Past, known: Known, marks: Marks) -> Forecast:
         """Return the forecasts of the target, column 0."""
         return self.forecast_all(past, known, marks)[..., 0]
 
-    def forecast_all(
-        self,
-        past: Float[Tensor, "B L C"],
-        known: Float[Tensor, "B P C"],
-        marks: Int[Tensor, "B L+P 3"],
-    ) -> Float[Tensor, "B P C"]:
+    def forecast_all(self, past: Past, known: Known, marks: Marks) -> Float[Tensor, "B P C"]:
         """Return the forecasts of all columns."""
         if known.shape[1] < 1:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Float64, Int
@@ -9,8 +10,45 @@ from torch import Generator, Tensor
 
 from coursekit.windows.series import TimeSeries
 
+Past = Float[Tensor, "B L C"]
+"""The L steps that are read, the target in column 0."""
+
+Known = Float[Tensor, "B P C"]
+"""The P steps to come: the columns known in advance as they will be, zeros in the others."""
+
+Marks = Int[Tensor, "B L+P 3"]
+"""Hour, weekday and month of all these steps."""
+
+Forecast = Float[Tensor, "B P"]
+"""One number of the target for each step to come."""
+
 ForecastInputs = tuple[Float[Tensor, "B L C"], Float[Tensor, "B P C"], Int[Tensor, "B N 3"]]
-"""The past, what is known of the steps to come, and the calendar of all N = L + P steps."""
+"""`Past`, `Known` and `Marks`, of N = L + P steps."""
+
+
+@runtime_checkable
+class Forecaster(Protocol):
+    """Forecasts the target from the past, from what is known in advance, and from the calendar.
+
+    A function will do, or a module. One that reads columns known in advance names them in an
+    attribute `known`, a tuple of their numbers; what scores or wraps it takes them from there.
+    """
+
+    def __call__(self, past: Past, known: Known, marks: Marks) -> Forecast:
+        """Return the forecast of column 0 for the steps of `known`."""
+
+
+def refuse_other_columns(forecaster: Forecaster, known: Sequence[int]) -> None:
+    """Refuse a forecaster that was made for other columns known in advance than windows show.
+
+    One without an attribute `known` reads none of them, and may be given any.
+    """
+    reads = getattr(forecaster, "known", None)
+    if reads is not None and set(reads) != set(known):
+        raise ValueError(
+            f"the forecaster reads the columns {tuple(reads)} as known in advance, the windows "
+            f"show {tuple(known)}: give both the same ones"
+        )
 
 
 @dataclass(frozen=True, eq=False)
