@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import requests
 
 from coursekit.fetch import download as module
 from coursekit.fetch import store
@@ -141,6 +142,19 @@ def test_no_network_is_one_sentence(server, path):
     server.close()
     with pytest.raises(DownloadError, match=r"^127\.0\.0\.1:\d+ can't be reached$"):
         download(server.address, SHA256, path)
+
+
+def test_a_host_that_sends_in_circles_is_said_not_to_be_reached(server, path, monkeypatch):
+    asked = []
+
+    def refuse(address, *_, **__):
+        asked.append(address)
+        raise requests.TooManyRedirects("Exceeded 30 redirects.")
+
+    monkeypatch.setattr("pooch.retrieve", refuse)
+    with pytest.raises(DownloadError, match=r"^127\.0\.0\.1:\d+ can't be reached$"):
+        download(server.address, SHA256, path)
+    assert asked == [server.address]
 
 
 def test_a_failure_is_forgotten_after_a_while(server, path, monkeypatch):
