@@ -259,11 +259,11 @@ def test_rounding_is_no_leak_in_any_dtype(rule, dtype):
 @pytest.mark.parametrize(("dtype", "size"), [(torch.float64, 1e-12), (torch.float32, 1e-3)])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_small_leak_is_told_from_rounding(dtype, size, sign):
-    inputs = [normal(B, H, T, D).to(dtype) for _ in range(3)]
+    inputs = [normal(B, H, 20, D).to(dtype) for _ in range(3)]
     rule = planted(
         attend_past,
         (1, 2, 9, 3),
-        lambda q, k, v, allowed: sign * size * v[0, 1, 30, 0].sign(),
+        lambda q, k, v, allowed: sign * size * v[0, 1, 18, 0].sign(),
     )
     assert not certify(rule, *inputs).causal
     assert certify(rule, *inputs, tolerance=100 * size).causal
