@@ -266,6 +266,26 @@ def test_an_unknown_prefix_is_refused_and_the_names_are_listed(tiny):
         find_lessons(tiny.root, "7")
 
 
+def test_a_number_is_one_lesson_and_with_a_plus_its_family(tmp_path):
+    names = ["06_gpt", "06b_tokens", "06c_stable", "07_series", "16_more"]
+    lessons = make_course(tmp_path, **{f"n{name}": TINY for name in reversed(names)})
+    assert [one.name for one in find_lessons(tmp_path)] == names
+
+    def wanted(word):
+        return [one.name for one in find_lessons(tmp_path, word)]
+
+    assert wanted("06") == ["06_gpt"]
+    assert wanted("06b") == ["06b_tokens"]
+    assert wanted("06+") == ["06_gpt", "06b_tokens", "06c_stable"]
+    assert wanted("07+") == ["07_series"]
+    assert wanted("06b_t") == ["06b_tokens"]
+    assert wanted("0") == names[:4]
+    assert len(lessons) == 5
+    for word in ("6", "08", "06d", "06b+", "16b"):
+        with pytest.raises(ValueError, match="no notebook begins with"):
+            wanted(word)
+
+
 def test_the_root_is_found_from_inside_and_missed_outside(tiny, tmp_path_factory):
     assert find_root(tiny.root / "notebooks") == tiny.root.resolve()
     with pytest.raises(FileNotFoundError, match="not inside a clone"):
@@ -410,7 +430,8 @@ def test_force_reaches_every_lesson_of_a_run(tiny, no_kernel):
 
 
 @pytest.mark.parametrize(
-    ("module", "again"), [("score.py", True), ("sample.py", True), ("plot.py", False)]
+    ("module", "again"),
+    [("evaluate/likelihood.py", True), ("sample.py", True), ("notebook/plot.py", False)],
 )
 def test_a_notebook_is_run_again_when_a_module_that_it_needs_changes(
     tiny, no_kernel, monkeypatch, tmp_path, module, again
@@ -445,8 +466,8 @@ def test_a_notebook_is_run_again_when_other_data_would_be_read(tiny, no_kernel, 
 )
 def test_imported_files_are_followed_to_what_they_import(code):
     found = {path.relative_to(ROOT / "coursekit").as_posix() for path in imported_files(code)}
-    assert {"__init__.py", "sample.py", "score.py"} <= found
-    assert not found & {"plot.py", "notebook.py", "data/store.py", "tokens/vocabulary.py"}
+    assert {"__init__.py", "sample.py", "evaluate/likelihood.py"} <= found
+    assert not found & {"notebook/plot.py", "fetch/store.py", "tokens/vocabulary.py"}
 
 
 def test_other_packages_are_not_followed():
@@ -537,7 +558,8 @@ def test_an_interrupt_ends_the_run_and_says_so(tmp_path):
     lessons = make_course(tmp_path, n01_slow=SLOW, n02_tiny=TINY)
     command = [sys.executable, "-m", "tools", "run", "--jobs", "1"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    running = subprocess.Popen(command, cwd=tmp_path, **pipes)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    running = subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes)
     begun = tmp_path / "notebooks" / "begun"
     try:
         end = time.monotonic() + 30
@@ -548,7 +570,7 @@ def test_an_interrupt_ends_the_run_and_says_so(tmp_path):
     finally:
         running.kill()
     assert running.returncode == 130
-    assert errors.strip() == "coursekit: interrupted"
+    assert errors.strip() == "tools: interrupted"
     assert re.match(r"cell \[[23]\]: interrupted", stamp(lessons["01_slow"])["problem"])
     assert executed(lessons["01_slow"]).cells[1].execution_count == 1
     assert not (tmp_path / "build/runs/02_tiny.json").exists()
@@ -702,7 +724,7 @@ def test_the_command_succeeds_and_a_stand_in_is_not_published(tmp_path, monkeypa
 def test_the_command_fails_when_a_notebook_fails(tiny, no_kernel, monkeypatch, capsys):
     monkeypatch.chdir(tiny.root)
     no_kernel.gives = {"problem": "cell [3]: bad"}
-    for command in ("run", "notebooks"):
+    for command in ("run", "build"):
         assert main([command]) == 1
         assert "FAILED 01_tiny, cell [3]: bad" in capsys.readouterr().out
     assert not tiny.notebook.exists()
@@ -732,12 +754,10 @@ def test_relative_folders_of_data_hold_in_a_kernel_that_starts_elsewhere(monkeyp
 def test_an_unknown_notebook_or_folder_is_named_in_one_line(tiny, monkeypatch, capsys):
     monkeypatch.chdir(tiny.root)
     assert main(["run", "99"]) == 2
-    assert capsys.readouterr().err == (
-        "coursekit: no notebook begins with '99'; there are 01_tiny\n"
-    )
+    assert capsys.readouterr().err == ("tools: no notebook begins with '99'; there are 01_tiny\n")
     monkeypatch.chdir("/")
     assert main(["run"]) == 2
-    assert re.fullmatch(r"coursekit: / is not inside a clone.*\n", capsys.readouterr().err)
+    assert re.fullmatch(r"tools: / is not inside a clone.*\n", capsys.readouterr().err)
 
 
 def test_the_command_ends_with_130_when_interrupted(tiny, monkeypatch, capsys):
@@ -748,7 +768,7 @@ def test_the_command_ends_with_130_when_interrupted(tiny, monkeypatch, capsys):
 
     monkeypatch.setattr(run, "run_lessons", lambda *arguments, **options: interrupt())
     assert main(["run"]) == 130
-    assert capsys.readouterr().err.strip() == "coursekit: interrupted"
+    assert capsys.readouterr().err.strip() == "tools: interrupted"
 
 
 # What is installed

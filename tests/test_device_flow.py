@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from coursekit.device import compare_with_cpu
+from coursekit.evaluate.likelihood import mean_nll, next_token_loss, text_nll
 from coursekit.inside.certify import certify
 from coursekit.inside.diagnose import UpdateLog, measure_batch_noise, take_snapshot
 from coursekit.layers.attention import attend_past

@@ -236,11 +236,11 @@ def test_a_lost_process_ends_with_code_1_and_the_remedy(tmp_path, capsys, monkey
 
 def test_notebooks_run_on_no_device_that_is_not_there(capsys, monkeypatch):
     assert tools_main(["run", "01", "--force", "--device", "cuda:99"]) == 2
-    assert "coursekit: device 'cuda:99' can't be used" in capsys.readouterr().err
+    assert "tools: device 'cuda:99' can't be used" in capsys.readouterr().err
     assert "COURSEKIT_DEVICE" not in os.environ
 
 
 def test_make_runs_every_notebook_on_the_gpu():
     makefile = (ROOT / "Makefile").read_text("utf-8")
     recipe = re.search(r"^test-gpu:.*\n\t(.+)$", makefile, re.MULTILINE)[1]
-    assert "coursekit run $(NB) --force --device cuda" in recipe
+    assert "tools run $(NB) --force --device cuda" in recipe

@@ -4,11 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coursekit.data import GEOMETRY, SENTENCES
+from coursekit.tokens.bpe import BPE
 from coursekit.tokens.vocabulary import Vocabulary
 from coursekit.tokens.words import Lexicon, Special, split_at_spaces
 
@@ -141,3 +144,15 @@ def test_our_texts_are_plain_and_of_the_size_they_say():
     assert GEOMETRY.isascii()
     assert GEOMETRY.count("\n\n") == 1
     assert len(GEOMETRY) == pytest.approx(950, abs=10)
+
+
+def test_ids_may_come_straight_from_tensors_and_arrays():
+    letters, pieces = Vocabulary("abc"), Lexicon(["ab", "c"])
+    byte_pairs = BPE({bytes([i]): i for i in range(256)} | {b"ab": 256})
+    for ids in (torch.tensor([2, 0]), np.array([2, 0]), [np.int64(2), torch.tensor(0)]):
+        assert letters.decode(ids) == "ca"
+    assert pieces.decode(torch.tensor([4, 5])) == "abc"
+    assert byte_pairs.decode(torch.tensor([256, 99])) == "abc"
+    for decode in (letters.decode, pieces.decode, byte_pairs.decode):
+        with pytest.raises(ValueError, match="whole number"):
+            decode(torch.tensor([1.0]))

@@ -5,6 +5,7 @@ then answered from a record, made with the real files; a test compares the two.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import SupportsIndex
 
 import regex
 
@@ -13,7 +14,7 @@ from coursekit.data.vocabularies import GPT4_SPECIAL, gpt2, gpt4
 from coursekit.fetch.dataset import MissingDataError
 from coursekit.fetch.store import note_use
 from coursekit.tokens.bpe import BPE
-from coursekit.tokens.ids import is_id
+from coursekit.tokens.ids import to_id
 
 
 class RecordedBPE:
@@ -38,13 +39,14 @@ class RecordedBPE:
             raise ValueError(f"{text!r} was not recorded for {self.name}: {_REMEDY[self.name]}")
         return _read_answer(text, self._answers[text])[0]
 
-    def token(self, i: int) -> bytes:
+    def token(self, i: SupportsIndex) -> bytes:
         """Return the bytes of a token of a recorded text."""
-        if not is_id(i) or i not in self._tokens:
+        wanted = to_id(i)
+        if wanted not in self._tokens:
             raise ValueError(f"id {i!r} was not recorded for {self.name}: {_REMEDY[self.name]}")
-        return self._tokens[i]
+        return self._tokens[wanted]
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """Return the text of the ids; bytes that are no UTF-8 become "�"."""
         return b"".join(map(self.token, ids)).decode("utf-8", "replace")
 

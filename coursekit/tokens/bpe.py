@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import SupportsIndex
 
-from coursekit.tokens.ids import is_id
+from coursekit.tokens.ids import to_id
 from coursekit.tokens.merges import Pair, count_pairs, learn_merges, merge_pair, merge_ranked
 from coursekit.tokens.patterns import GPT4, compile_pattern, cut_out, split_chunks
 
@@ -101,27 +102,28 @@ class BPE:
         """
         return split_chunks(text, self._regex)
 
-    def token(self, i: int) -> bytes:
+    def token(self, i: SupportsIndex) -> bytes:
         """Return the bytes of token `i`, a special token's name; ValueError if there is none."""
         return self._look_up(i)
 
     def _look_up(self, i: object) -> bytes:
-        if is_id(i) and i in self._tokens:
-            return self._tokens[i]
+        wanted = to_id(i)
+        if wanted in self._tokens:
+            return self._tokens[wanted]
         known = sorted(self._tokens)
-        if not is_id(i):
+        if wanted is None:
             raise ValueError(f"{i!r} is no id of a token: take a whole number, such as {known[0]}")
-        nearest = min(known, key=lambda other: abs(other - i))
+        nearest = min(known, key=lambda other: abs(other - wanted))
         raise ValueError(
-            f"no token has the id {i}: take one of the {len(known)} ids from {known[0]} to "
+            f"no token has the id {wanted}: take one of the {len(known)} ids from {known[0]} to "
             f"{known[-1]}, such as {nearest}"
         )
 
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+    def decode_bytes(self, ids: Iterable[SupportsIndex]) -> bytes:
         """Return the bytes of the tokens, side by side."""
         return b"".join(map(self._look_up, ids))
 
-    def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
+    def decode(self, ids: Iterable[SupportsIndex], errors: str = "replace") -> str:
         """Return the text of the ids.
 
         Bytes that are no UTF-8 (a character cut in two) become "�", or an error with

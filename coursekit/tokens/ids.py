@@ -1,11 +1,16 @@
 """What can be the id of a token."""
 
-from numbers import Integral
+import operator
 
 
-def is_id(i: object) -> bool:
-    """Tell whether `i` is a whole number.
+def to_id(i: object) -> int | None:
+    """Return `i` as an integer if it is a whole number of any library, and None if it is not.
 
     1.0 and True are none, although they equal 1 and would find its token in a table.
     """
-    return isinstance(i, Integral) and not isinstance(i, bool)
+    if isinstance(i, bool):
+        return None
+    try:
+        return operator.index(i)
+    except TypeError:
+        return None

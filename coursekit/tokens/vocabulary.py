@@ -1,8 +1,9 @@
 """The correspondence between characters and their ids."""
 
 from collections.abc import Iterable
+from typing import SupportsIndex
 
-from coursekit.tokens.ids import is_id
+from coursekit.tokens.ids import to_id
 
 
 class Vocabulary:
@@ -46,15 +47,16 @@ class Vocabulary:
                 "drop it from the text, or build the vocabulary from a text that has it"
             ) from None
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """Replace each id by its character; an id outside 0 … V - 1 raises ValueError."""
         text = []
         for i in ids:
-            if not is_id(i) or not 0 <= i < len(self.characters):
+            known = to_id(i)
+            if known is None or not 0 <= known < len(self.characters):
                 raise ValueError(
                     f"id {i!r} is not a whole number in 0 … {len(self.characters) - 1}"
                 )
-            text.append(self.characters[i])
+            text.append(self.characters[known])
         return "".join(text)
 
     def __len__(self) -> int:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from enum import IntEnum
+from typing import SupportsIndex
 
-from coursekit.tokens.ids import is_id
+from coursekit.tokens.ids import to_id
 
 Split = Callable[[str], Iterable[str]]
 
@@ -49,14 +50,15 @@ class Lexicon:
         """Replace each piece by its id, or by UNK if it has none."""
         return [self._ids.get(piece, int(Special.UNK)) for piece in self.split(text)]
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """Join the pieces; BOS, EOS and PAD vanish, UNK becomes "�"; no such id: ValueError."""
         pieces = []
         for i in ids:
-            if not is_id(i) or not 0 <= i < len(self):
+            known = to_id(i)
+            if known is None or not 0 <= known < len(self):
                 raise ValueError(f"id {i!r} is not a whole number in 0 … {len(self) - 1}")
-            if i >= Special.UNK:
-                pieces.append("�" if i == Special.UNK else self.pieces[i - len(Special)])
+            if known >= Special.UNK:
+                pieces.append("�" if known == Special.UNK else self.pieces[known - len(Special)])
         return self.joiner.join(pieces)
 
     def __len__(self) -> int:
