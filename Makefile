@@ -22,10 +22,10 @@ endif
 .PHONY: help course test test-gpu unit away steady notebooks lint lab lock mutants bench clean using-given-python
 
 help: ## this list
-	@echo "make TARGET [NB=01] [FORCE=1] [PYTHON=python3] [TORCH_INDEX=address]"
+	@echo "make TARGET [NB=01 or 06+] [FORCE=1] [PYTHON=python3] [TORCH_INDEX=address]"
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
-course: $(READY) ## run the notebooks (NB=01: one) and print the table of results; output in build/
+course: $(READY) ## run the notebooks (NB=01: one, NB=06+: a family) and print the table of results; output in build/
 	@$(PYTHON) -m tools run $(NB) $(if $(FORCE),--force)
 
 test: $(READY) ## lint, unit tests and every notebook, as CI runs them

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -111,6 +111,7 @@ def serve() -> None:
                 os.dup2(nowhere, stream)
             signal.alarm(LONGEST_SECONDS)
             options = ["-o", "addopts=", "-p", "no:cacheprovider", "-q", "-x"]
+            options += ["-W", "ignore:Module already imported"]  # that is the idea
             os._exit(int(pytest.main([*options, json.loads(line)])))
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         print(json.dumps(code), flush=True)
@@ -160,9 +161,11 @@ def main(words: list[str]) -> int:
     return 0 if all(held) else 1
 
 
-def _plant_all(copy: Path, mutants: Iterable[dict[str, str]]) -> list[bool]:
+def _plant_all(copy: Path, mutants: Sequence[dict[str, str]]) -> list[bool]:
     """Plant bugs one after the other; tell of each whether it was caught."""
     nursery, held = Nursery(copy), []
+    if mutants and nursery.run(mutants[0]["test"]) != PASSED:
+        raise RuntimeError(f"{mutants[0]['test']} passes by itself, but not in a forked process")
     for mutant in mutants:
         result = plant(nursery, mutant)
         print(f"{result}: {mutant['file']}: {mutant['why']}", flush=True)

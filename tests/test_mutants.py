@@ -1,10 +1,11 @@
 """The list of bugs to plant is up to date; `python -m tests.mutants` plants them."""
 
 import re
+import shutil
 
 import pytest
 
-from tests.mutants import ROOT, read_mutants
+from tests.mutants import FAILED, PASSED, ROOT, Nursery, plant, read_mutants
 
 MUTANTS = read_mutants()
 
@@ -25,3 +26,32 @@ class TestMutant:
         text = (ROOT / file).read_text("utf-8")
         assert re.search(rf"^ *def {re.escape(function.partition('[')[0])}\(", text, re.MULTILINE)
         assert all(f"class {name}" in text for name in classes)
+
+
+@pytest.fixture
+def nursery(tmp_path):
+    """A nursery of a project with one function and its test."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/__init__.py").touch()
+    shutil.copy(ROOT / "tests/mutants.py", tmp_path / "tests")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "double.py").write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "tests/test_double.py").write_text(
+        "from hypothesis import given\nfrom double import double\n"
+        "def test_twice():\n    assert double(3) == 6\n"
+    )
+    nursery = Nursery(tmp_path)
+    yield nursery
+    nursery.close()
+
+
+def test_a_bug_is_told_from_a_change_that_is_none(nursery):
+    mutant = {"file": "double.py", "old": "2 * x", "test": "tests/test_double.py::test_twice"}
+    assert nursery.run(mutant["test"]) == PASSED
+    assert plant(nursery, mutant | {"new": "3 * x"}) == "caught"
+    assert plant(nursery, mutant | {"new": "x * 2"}) == "SURVIVED"
+    assert plant(nursery, mutant | {"new": "2 +* x"}).startswith("SURVIVED: the test did not run")
+    assert plant(nursery, mutant | {"old": "x"}) == "old text not found exactly once"
+    assert nursery.run(mutant["test"]) == PASSED
+    (nursery.copy / "tests/test_double.py").write_text("def test_twice():\n    assert False\n")
+    assert nursery.run(mutant["test"]) == FAILED

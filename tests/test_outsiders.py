@@ -44,13 +44,15 @@ def targets():
 
 
 def test_every_target_and_command_that_a_page_names_is_there():
-    parser = (ROOT / "coursekit/__main__.py").read_text("utf-8")
+    parsers = {
+        name: (ROOT / name / "__main__.py").read_text("utf-8") for name in ("coursekit", "tools")
+    }
     for page in ("README.md", "CONTRIBUTING.md", "docs/machines.md"):
         text = (ROOT / page).read_text("utf-8")
         named = re.findall(r"`make ([a-z-]+)", text)
         assert set(named) <= set(targets()), page
-        for command in re.findall(r"python -m coursekit ([a-z]+)", text):
-            assert f'add_parser("{command}"' in parser, (page, command)
+        for package, command in re.findall(r"python -m (coursekit|tools) ([a-z]+)", text):
+            assert f'add_parser("{command}"' in parsers[package], (page, command)
 
 
 def test_every_link_inside_the_project_leads_somewhere():
