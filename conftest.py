@@ -63,7 +63,7 @@ def kind_now(name: str) -> str | None:
     from coursekit.data import DATASETS  # not earlier: tests/conftest.py wraps the package
     from coursekit.fetch.store import kind
 
-    return kind(DATASETS[name]) if name in DATASETS else None
+    return kind(DATASETS[name], fetch=True) if name in DATASETS else None
 
 
 @functools.cache

@@ -448,10 +448,10 @@ def test_a_notebook_is_run_again_when_a_module_that_it_needs_changes(
 
 def test_a_notebook_is_run_again_when_other_data_would_be_read(tiny, no_kernel, monkeypatch):
     no_kernel.gives = {"data": {"names": "stand-in"}}
-    monkeypatch.setattr(run, "kind", lambda dataset: "stand-in")
+    monkeypatch.setattr(run, "kind", lambda dataset, **_: "stand-in")
     run_lesson(tiny)
     assert run_lesson(tiny).reused
-    monkeypatch.setattr(run, "kind", lambda dataset: "canonical")
+    monkeypatch.setattr(run, "kind", lambda dataset, **_: "canonical")
     assert not run_lesson(tiny).reused
 
 

@@ -275,4 +275,4 @@ def _installed() -> list[str]:
 
 def _data_now(used: dict[str, str]) -> dict[str, str]:
     """Tell which kind of each data set a run would use now."""
-    return {name: kind(DATASETS[name]) for name in used if name in DATASETS}
+    return {name: kind(DATASETS[name], fetch=True) for name in used if name in DATASETS}
