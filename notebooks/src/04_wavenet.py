@@ -893,15 +893,20 @@ from coursekit.evaluate.likelihood import compare_losses
 
 show(compare_losses)
 
+
 # %% tags=["data", "nbval-ignore-output"]
+def against(loss, rival):
+    """Return how far a loss is above a rival's, in standard errors; "–" if they are the same."""
+    return "–" if loss.equal(rival) else f"{compare_losses(loss, rival, lags=10)[1]:.1f}"
+
+
 print(f"{len(target):,} days, 2008 to 2018; 'against' in standard errors")
 print(f"{'':22} RMSE (%)  against mean      NLL  against GARCH")
 for name in forecasts:
     rmse = 100 * squared[name].mean().sqrt()
-    value = compare_losses(squared[name], squared["mean"], lags=10)[1]
-    size = compare_losses(nll[name], nll["mean, GARCH(1, 1)"], lags=10)[1]
-    row = f"{name:22} {rmse:8.3f} {value:13.1f} {nll[name].mean():9.4f} {size:13.1f}"
-    print(row.replace("nan", "  –"))
+    value = against(squared[name], squared["mean"])
+    size = against(nll[name], nll["mean, GARCH(1, 1)"])
+    print(f"{name:22} {rmse:8.3f} {value:>13} {nll[name].mean():9.4f} {size:>13}")
 
 # %% [markdown]
 # The forecasts of the *value* once more, on a card that every forecast in this course is shown on: baselines first, the number of days scored, what the scale was measured on, two units. It refuses to be made without baselines.
