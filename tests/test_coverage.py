@@ -44,24 +44,22 @@ PLANNED = {
 N_IN_PART = 11
 LOOSE = """
 best-rate best-trigram-over-bigram bn-gain-does-not-matter bpe-largest-id break-gain
-calendar-broadcast calendar-none chi-square-p cold-start-cost coordinates-gain
-copied-codes-spread cost-growth cost-without-sample coupled-pull cut-over-uncut decay-right-sign
-decay-wrong-sign embedded-largest-id empty-cell-share ending-gain entropy-limit entropy-rises
-first-loss-above-uniform five-grams-seen formula-codes-spread frequent-row-gap
+calendar-broadcast calendar-none chi-square-p coordinates-gain copied-codes-spread coupled-pull
+cut-over-uncut decay-right-sign decay-wrong-sign embedded-largest-id empty-cell-share ending-gain
+entropy-limit entropy-rises first-loss-above-uniform formula-codes-spread frequent-row-gap
 full-memory-growth fused-grows-faster gelu-approximation gelu-twins gibberish-above-uniform
-gpt-first-loss-above-uniform gpt-under-bigram grid-clipped hidden-drop kneser-ney-lead
-kneser-ney-trigram largest-piece leaked-targets learned-first-keys least-slope-of-a-row
-little-triples-over-single log-memory-growth markov-gain-past-2 markov-gain-to-2
-measure-of-the-past-moves memory-read-least mlp-against-table moved-running-mean
+gpt-first-loss-above-uniform gpt-under-bigram grid-clipped kneser-ney-lead kneser-ney-trigram
+largest-piece leaked-targets least-slope-of-a-row log-memory-growth markov-gain-past-2
+markov-gain-to-2 measure-of-the-past-moves memory-read-least mlp-against-table moved-running-mean
 moved-running-sum muon-singular-values needle-1024 network-above-counts network-past-add-one
-noise-last-step noise-mean-of-all ones-of-the-sum other-places-gap own-informer-less-linear
-own-relative-costs padding-circular-leak padding-counted padding-same-leak pooled-noise-std
-prefix-logits prob-memory-growth r2-yesterday rate-explained-by-last rate-falls rates-net-loss
-real-text-copied relu-gap rms-mean-shifted rms-sum rms-sum-shifted rotary-later-keys
-row-sum-error-without-keepdim run-gain running-mean-error same-word-after sampled-anew
-scaled-first-loss smoothing-gain-300 smoothing-gain-all switch-calendar temperature-entropy
-tree-over-flat variance-gain-1 variance-never-1 wavelength-off wavenet-over-table waves-gain
-without-root-lse wrong-axis-mean zero-start-hidden-2 zero-start-output-1
+noise-last-step ones-of-the-sum other-places-gap own-informer-less-linear own-relative-costs
+padding-circular-leak padding-counted padding-read padding-same-leak pooled-noise-std prefix-logits
+prob-memory-growth r2-yesterday rate-explained-by-last rate-falls rates-net-loss real-text-copied
+recited rms-mean-shifted rms-sum rms-sum-shifted rotary-later-keys row-sum-error-without-keepdim
+run-gain running-mean-error same-word-after sampled-anew scaled-first-loss smoothing-gain-300
+smoothing-gain-all switch-correction-and-warm-up switch-large-sinusoids switch-small-weights
+temperature-entropy three-ways-to-score tree-over-flat variance-gain-1 wavelength-off
+wavenet-over-table waves-gain without-root-lse wrong-axis-mean zero-start-hidden-2
 """
 
 
