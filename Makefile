@@ -47,8 +47,8 @@ steady: $(READY) ## the notebook tests ten times, in two orders: all green, all 
 notebooks: $(READY) ## build notebooks/*.ipynb, with outputs, from notebooks/src
 	@$(PYTHON) -m tools build $(NB) $(if $(FORCE),--force)
 
-lint: $(READY) ## ruff, and whether each notebook is what its source makes
-	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m tools build --check
+lint: $(READY) ## ruff, mypy, and whether each notebook is what its source makes
+	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m mypy && $(PYTHON) -m tools build --check
 
 lab: $(READY) ## read and play: JupyterLab on the notebooks
 	@$(PYTHON) -m jupyterlab notebooks

@@ -18,7 +18,7 @@ STEPS, BATCH = 200_000, 32
 
 @dataclass(frozen=True)
 class Anchor:
-    """A recipe: how the model is made, after which step the rate falls, what was published."""
+    """A recipe: the model, after which step the learning rate falls, what was published."""
 
     name: str
     make: Callable[[], nn.Module]
@@ -159,8 +159,8 @@ def train_anchor(
     contexts, targets = windows[:, :-1].contiguous(), windows[:, -1].contiguous()
     start = time.perf_counter()
     for step in range(steps):
-        rate = 0.1 if step < anchor.falls_at else 0.01
-        descend(model, parameters, contexts, targets, generator, rate)
+        lr = 0.1 if step < anchor.falls_at else 0.01
+        descend(model, parameters, contexts, targets, generator, lr)
         if (step + 1) % (steps // points) == 0:
             spent += time.perf_counter() - start
             curve.append((spent, measure(model)))
@@ -175,14 +175,14 @@ def descend(
     contexts: Tensor,
     targets: Tensor,
     generator: torch.Generator,
-    rate: float,
+    lr: float,
 ) -> None:
     """Make one step of plain gradient descent, as the lectures do: no optimiser object."""
     picked = torch.randint(len(targets), (BATCH,), generator=generator)
     loss = F.cross_entropy(model(contexts[picked]), targets[picked])
-    slopes = torch.autograd.grad(loss, parameters)
+    gradients = torch.autograd.grad(loss, parameters)
     with torch.no_grad():
-        torch._foreach_add_(parameters, slopes, alpha=-rate)
+        torch._foreach_add_(parameters, gradients, alpha=-lr)
 
 
 def _linear(d_in: int, d_out: int, gain: float) -> nn.Linear:

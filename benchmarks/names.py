@@ -49,7 +49,7 @@ def train_mlp(train: Tensor, measure: Callable[[nn.Module], float]) -> tuple[nn.
     start = time.perf_counter()
     everything = group_windows(train, 27)
     grouping = time.perf_counter() - start  # part of the price
-    return _fit(model, repeat(everything), measure, 250, rate=0.03, decay=0.5, before=grouping)
+    return _fit(model, repeat(everything), measure, 250, lr=0.03, decay=0.5, before=grouping)
 
 
 def train_wavenet(train: Tensor, measure: Callable[[nn.Module], float]) -> tuple[nn.Module, Curve]:
@@ -60,13 +60,13 @@ def train_wavenet(train: Tensor, measure: Callable[[nn.Module], float]) -> tuple
     groups = group_windows(train, 27)
     batches = draw_groups(*groups, 512, torch.Generator().manual_seed(42))
     grouping = time.perf_counter() - start
-    return _fit(model, batches, measure, 1455, rate=0.01, decay=0.3, before=grouping)
+    return _fit(model, batches, measure, 1455, lr=0.01, decay=0.3, before=grouping)
 
 
-def _fit(model, batches, measure, steps, *, rate, decay, before) -> tuple[nn.Module, Curve]:
+def _fit(model, batches, measure, steps, *, lr, decay, before) -> tuple[nn.Module, Curve]:
     history = fit(
         model,
-        adamw(model, rate, weight_decay=decay),
+        adamw(model, lr, weight_decay=decay),
         batches,
         steps=steps,
         loss=table_nll,

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 CONTEXT, BATCH, STEPS, WARM = 64, 12, 2_000, 100
-TOP_RATE, LOW_RATE, PUBLISHED = 1e-3, 1e-4, 1.88
+TOP_LR, LOW_LR, PUBLISHED = 1e-3, 1e-4, 1.88
 ESTIMATED_ON, ESTIMATED_EVERY = 20, 250  # batches, steps
 Estimate = tuple[float, float]
 
@@ -65,7 +65,10 @@ class NanoGPT(nn.Module):
     def __init__(self, vocab_size: int, layers: int = 4, heads: int = 4, width: int = 128) -> None:
         super().__init__()
         self.context = CONTEXT  # what scoring asks for
-        self.embedding, self.places = nn.Embedding(vocab_size, width), nn.Embedding(CONTEXT, width)
+        self.embedding, self.positions = (
+            nn.Embedding(vocab_size, width),
+            nn.Embedding(CONTEXT, width),
+        )
         self.layers = nn.Sequential(*(Layer(width, heads) for _ in range(layers)))
         self.last = nn.LayerNorm(width, bias=False)
         self.head = nn.Linear(width, vocab_size, bias=False)
@@ -79,7 +82,7 @@ class NanoGPT(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits after each character."""
-        x = self.embedding(tokens) + self.places.weight[: tokens.shape[1]]
+        x = self.embedding(tokens) + self.positions.weight[: tokens.shape[1]]
         return self.head(self.last(self.layers(x)))
 
 
@@ -88,7 +91,10 @@ class OfEncoderLayers(nn.Module):
 
     def __init__(self, vocab_size: int, layers: int = 4, heads: int = 4, width: int = 128) -> None:
         super().__init__()
-        self.embedding, self.places = nn.Embedding(vocab_size, width), nn.Embedding(CONTEXT, width)
+        self.embedding, self.positions = (
+            nn.Embedding(vocab_size, width),
+            nn.Embedding(CONTEXT, width),
+        )
         sizes = {"d_model": width, "nhead": heads, "dim_feedforward": 4 * width}
         options = {"activation": "gelu", "batch_first": True, "norm_first": True, "bias": False}
         self.layers = nn.ModuleList(
@@ -101,18 +107,18 @@ class OfEncoderLayers(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits after each of `CONTEXT` characters."""
-        x = self.embedding(tokens) + self.places.weight
+        x = self.embedding(tokens) + self.positions.weight
         for layer in self.layers:
             x = layer(x, src_mask=self.hidden, is_causal=True)
         return self.head(self.last(x))
 
 
-def rate_at(step: int) -> float:
+def lr_at(step: int) -> float:
     """Return the recipe's learning rate: a line up, half a cosine down to a tenth."""
     if step < WARM:
-        return TOP_RATE * (step + 1) / (WARM + 1)
+        return TOP_LR * (step + 1) / (WARM + 1)
     done = (step - WARM) / (STEPS - WARM)
-    return LOW_RATE + 0.5 * (TOP_RATE - LOW_RATE) * (1 + math.cos(math.pi * done))
+    return LOW_LR + 0.5 * (TOP_LR - LOW_LR) * (1 + math.cos(math.pi * done))
 
 
 def make_optimiser(model: nn.Module) -> torch.optim.Optimizer:
@@ -121,7 +127,7 @@ def make_optimiser(model: nn.Module) -> torch.optim.Optimizer:
         {"params": [p for p in model.parameters() if p.ndim >= 2], "weight_decay": 0.1},
         {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=TOP_RATE, betas=(0.9, 0.99), fused=True)
+    return torch.optim.AdamW(groups, lr=TOP_LR, betas=(0.9, 0.99), fused=True)
 
 
 def make_step(
@@ -166,7 +172,7 @@ def train_nanogpt(
             estimate_losses(model, (tokens, held_out), generator)
         start = time.perf_counter()
         for group in optimiser.param_groups:
-            group["lr"] = rate_at(step)
+            group["lr"] = lr_at(step)
         make_step(model, optimiser, *batch)
         batch = draw(tokens, generator)
         times.append(time.perf_counter() - start)

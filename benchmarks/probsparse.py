@@ -27,7 +27,7 @@ from torch.nn import functional as F
 
 from benchmarks.tokens import processor
 from coursekit.layers.attention import Rule
-from coursekit.layers.sparse import count_active, prob_sparse
+from coursekit.layers.prob_sparse import count_active, prob_sparse
 from coursekit.notebook.plot import use_house_style
 
 HERE = Path(__file__).parent
@@ -60,10 +60,10 @@ def published(q: Tensor, k: Tensor, v: Tensor, allowed: None = None) -> Tensor:
     gain = scores.amax(-1) - scores.sum(-1) / read
     active = gain.topk(u, sorted=False).indices
     batch, head = (torch.arange(n) for n in q.shape[:2])
-    place = (batch[:, None, None], head[:, None], active)
-    shares = (q[place] @ k.mT / width**0.5).softmax(-1)
+    index = (batch[:, None, None], head[:, None], active)
+    weights = (q[index] @ k.mT / width**0.5).softmax(-1)
     mixed = v.mean(-2, keepdim=True).expand(*q.shape[:-1], v.shape[-1]).clone()
-    mixed[place] = shares @ v
+    mixed[index] = weights @ v
     return mixed
 
 
@@ -95,7 +95,7 @@ def lean(q: Tensor, k: Tensor, v: Tensor, allowed: None = None) -> Tensor:
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor, allowed: None = None) -> Tensor:
-    """Apply PyTorch's own attention, which never stores the T · S shares."""
+    """Apply PyTorch's own attention, which never stores the T · S weights."""
     return F.scaled_dot_product_attention(q, k, v)
 
 
@@ -108,7 +108,7 @@ RULES: dict[str, Rule] = {
 
 
 def seconds(rule: Rule, inputs: Sequence[Tensor], upstream: Tensor) -> float:
-    """Return how long one call and its slopes take."""
+    """Return how long one call and its gradients take."""
     for x in inputs:
         x.grad = None
     start = time.perf_counter()
@@ -170,7 +170,7 @@ def report(
         "paper's code, operation by operation (5 · ⌈ln T⌉ keys and queries, where we and the "
         "paper's text take ⌈5 · ln T⌉), without a Python loop. “Lean” samples keys for each query, "
         "too, but gathers them 64 queries at a time, so that they stay in the cache, keeps "
-        "nothing for slopes, and has all else from ours: "
+        "nothing for gradients, and has all else from ours: "
         "what is left is the price of sampling for each query.",
         "",
         "| T | ours | published | lean | fused | published : ours | lean : ours | fused : ours |",

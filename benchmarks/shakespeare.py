@@ -53,7 +53,7 @@ class Recipe:
 
 
 def straight_down(steps: int) -> Callable[[int], float]:
-    """Return the factor on the rate at each step: up for 20 steps, then in a line to 0."""
+    """Return the factor on the learning rate at each step: up for 20 steps, then in a line to 0."""
     return lambda step: min((step + 1) / 20, 1 - step / steps)
 
 
@@ -70,7 +70,7 @@ RECIPES = {
     ),
     "modern": Recipe(
         modern_gpt,
-        lambda model: muon(model, 0.02, rest_rate=0.005),
+        lambda model: muon(model, 0.02, rest_lr=0.005),
         steps=620,
         batch_size=32,
         n_head=4,

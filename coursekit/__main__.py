@@ -22,9 +22,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return work(wanted)
     except (ModuleNotFoundError, OSError, ValueError, FloatingPointError) as problem:
-        if isinstance(problem, ModuleNotFoundError):
-            problem = f"{problem}: run 'pip install -e \".[offline,course,test]\"' first"
-        print(f"coursekit: {problem}", file=sys.stderr)
+        lacks = isinstance(problem, ModuleNotFoundError)
+        remedy = ": run 'pip install -e \".[offline,course,test]\"' first" if lacks else ""
+        print(f"coursekit: {problem}{remedy}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\ncoursekit: interrupted", file=sys.stderr)

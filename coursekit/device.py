@@ -54,7 +54,7 @@ def device_of(model: nn.Module) -> torch.device:
 def compare_with_cpu(device: torch.device | str, seed: int = 0) -> float:
     """Return how far a device is from the CPU on a small network: outputs and gradients.
 
-    The largest difference of a tensor, as a share of its largest number; infinite if the device
+    The largest difference of a tensor, as a fraction of its largest number; infinite if the device
     gives NaN. About 1e-6 in float32; an accelerator that computes something else has no error
     message of its own.
     """
@@ -64,11 +64,11 @@ def compare_with_cpu(device: torch.device | str, seed: int = 0) -> float:
     for where in (torch.device("cpu"), torch.device(device)):
         first, second, x = (weight.to(where).requires_grad_() for weight in weights)
         y = nn.functional.layer_norm((x @ first).softmax(-1), (32,)) @ second
-        slopes = torch.autograd.grad(y.square().mean(), [first, second, x])
-        results.append([one.detach().cpu() for one in (y, *slopes)])
+        gradients = torch.autograd.grad(y.square().mean(), [first, second, x])
+        results.append([one.detach().cpu() for one in (y, *gradients)])
     pairs = zip(*results, strict=True)
-    shares = torch.stack([(a - b).abs().max() / a.abs().max() for a, b in pairs])
-    return shares.nan_to_num(torch.inf, torch.inf).max().item()  # NaN would lose in Python's max
+    errors = torch.stack([(a - b).abs().max() / a.abs().max() for a, b in pairs])
+    return errors.nan_to_num(torch.inf, torch.inf).max().item()  # NaN would lose in Python's max
 
 
 def seed_everything(seed: int) -> None:

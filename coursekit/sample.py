@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from coursekit.device import device_of
-from coursekit.evaluate.likelihood import evaluating
+from coursekit.evaluate.likelihood import context_of, evaluating
 from coursekit.layers.cache import Cache
 
 Pick = Callable[[Tensor], int]
@@ -35,7 +35,7 @@ def pick_likeliest(logits: Float[Tensor, "V"]) -> int:
 def pick_by_chance(
     generator: Generator, temperature: float | int = 1.0, top_k: int | None = None
 ) -> Pick:
-    """Return a choice by chance, each token with its share: ancestral sampling.
+    """Return a choice by chance, each token with its probability: ancestral sampling.
 
     Args:
         generator: where the chance comes from.
@@ -81,7 +81,7 @@ def generate(
         ValueError: if there are no tokens although the model reads some, or an id has no place in
             the model's vocabulary.
     """
-    if model.context > 0 and not tokens:
+    if context_of(model) > 0 and not tokens:
         raise ValueError("there is nothing to continue: begin with the boundary token")
     if any(token < 0 for token in tokens):
         raise ValueError(f"ids from {min(tokens)} on: encode the text with the model's vocabulary")
@@ -90,14 +90,15 @@ def generate(
 
 def _continue(model: nn.Module, known: list[int], pick: Pick, cache: Cache | None) -> Iterator[int]:
     """Do what `generate` says."""
-    fresh = known[max(len(known) - model.context, 0) :]
+    context = context_of(model)
+    fresh = known[max(len(known) - context, 0) :]
     while True:
         with evaluating(model):
             logits = _read(model, fresh, cache)
         token = pick(logits.flatten(0, -2)[-1].cpu())
         yield token
         known.append(token)
-        fresh = [token] if cache is not None else known[max(len(known) - model.context, 0) :]
+        fresh = [token] if cache is not None else known[max(len(known) - context, 0) :]
 
 
 def _read(model: nn.Module, tokens: list[int], cache: Cache | None) -> Tensor:

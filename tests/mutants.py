@@ -33,6 +33,13 @@ WARM = [
     "hypothesis",
     "regex",
     "scipy.stats",
+    "transformers.models.gpt2.modeling_gpt2",
+    "transformers.models.llama.modeling_llama",
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper",
+    "nltk.lm",
+    "requests",
+    "nbformat",
+    "IPython.display",
 ]
 """What a test imports that no bug is planted in: half of the seconds that it takes."""
 

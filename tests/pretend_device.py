@@ -23,9 +23,9 @@ class Away(torch.Tensor):
 
     @staticmethod
     def __new__(cls, here):
-        place = {"strides": here.stride(), "storage_offset": here.storage_offset()}
+        layout = {"strides": here.stride(), "storage_offset": here.storage_offset()}
         kind = {"dtype": here.dtype, "device": f"{NAME}:0"}
-        return torch.Tensor._make_wrapper_subclass(cls, here.shape, **place, **kind)
+        return torch.Tensor._make_wrapper_subclass(cls, here.shape, **layout, **kind)
 
     def __init__(self, here):
         self.here = here

@@ -12,7 +12,7 @@ from coursekit.layers.attention import (
     allow_past,
     attend,
     attend_past,
-    attention_shares,
+    attention_weights,
     normalise_heads,
 )
 from coursekit.layers.cache import Cache
@@ -82,16 +82,16 @@ def test_a_step_that_is_not_allowed_has_no_influence():
     assert not torch.equal(attend(q, k, v), before)
 
 
-def test_shares_sum_to_1_over_the_keys():
-    shares = attention_shares(normal(B, H, T, D), normal(B, H, S, D), some_allowed(T, S))
-    assert_close(shares.sum(-1), torch.ones(B, H, T, dtype=torch.float64), **EXACT)
-    assert (shares >= 0).all()
+def test_weights_sum_to_1_over_the_keys():
+    weights = attention_weights(normal(B, H, T, D), normal(B, H, S, D), some_allowed(T, S))
+    assert_close(weights.sum(-1), torch.ones(B, H, T, dtype=torch.float64), **EXACT)
+    assert (weights >= 0).all()
 
 
-def test_equal_keys_share_equally_among_what_is_allowed():
+def test_equal_keys_are_weighed_equally_among_what_is_allowed():
     allowed = torch.tensor([[True, False, True, True], [True, True, False, False]])
-    shares = attention_shares(normal(2, D), torch.ones(4, D).double(), allowed)
-    assert_close(shares, allowed / allowed.double().sum(-1, keepdim=True), **EXACT)
+    weights = attention_weights(normal(2, D), torch.ones(4, D).double(), allowed)
+    assert_close(weights, allowed / allowed.double().sum(-1, keepdim=True), **EXACT)
 
 
 def test_a_query_that_may_read_nothing_gets_nan():
@@ -104,7 +104,7 @@ def test_a_query_that_may_read_nothing_gets_nan():
 @pytest.mark.parametrize("n_channel", [4, 64, 1024])
 def test_a_score_has_variance_1_for_any_width(n_channel):
     q, k = normal(500, n_channel), normal(400, n_channel)
-    logs = attention_shares(q, k).log()  # scores, moved row by row
+    logs = attention_weights(q, k).log()  # scores, moved row by row
     assert logs.var(-1).mean().item() == pytest.approx(1, rel=0.1)
 
 
@@ -182,7 +182,7 @@ def test_the_length_of_queries_and_keys_does_not_matter_once_normalised(factor):
 
 def test_normalised_scores_are_bounded_by_the_root_of_the_width():
     q, k = 1e4 * normal(400, D), 1e4 * normal(300, D)
-    each = torch.eye(300, dtype=torch.float64)  # values that show the shares
+    each = torch.eye(300, dtype=torch.float64)  # values that show the weights
     scores = normalise_heads(attend)(q, k, each).log()  # up to a constant in each row
     spread = (scores.amax(-1) - scores.amin(-1)).max().item()
     assert spread <= 2 * D**0.5 + 1e-9

@@ -39,8 +39,8 @@ def by_autograd(p, tokens, targets):
     p = {name: value.clone().requires_grad_() for name, value in p.items()}
     v = pass_forward(p, tokens, targets)
     everything = {name: value for name, value in v.items() if name != "loss"} | p
-    slopes = torch.autograd.grad(v["loss"], list(everything.values()))
-    return dict(zip(everything, slopes, strict=True))
+    gradients = torch.autograd.grad(v["loss"], list(everything.values()))
+    return dict(zip(everything, gradients, strict=True))
 
 
 def test_the_loss_is_that_of_pytorchs_modules(problem):
@@ -158,7 +158,7 @@ def test_a_batch_of_one_is_refused(problem, compute):
 
 def test_the_batch_norm_shortcut_refuses_a_batch_without_a_variance():
     one = torch.ones(1, H)
-    assert not batch_norm_gradient(one, 0 * one, one).any()  # divisor n: one example, no slope
+    assert not batch_norm_gradient(one, 0 * one, one).any()  # divisor n: one example, no gradient
     with pytest.raises(ValueError, match="a batch of 1 has no variance: take 2 examples"):
         batch_norm_gradient(one, 0 * one, one, correction=1)
 

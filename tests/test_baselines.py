@@ -123,7 +123,7 @@ def test_a_linear_forecast_reads_the_end_of_a_longer_past_and_channel_0_alone():
     assert_close(model(*inputs(longer)), expected, rtol=0, atol=0)
 
 
-def test_its_numbers_move_with_the_module_and_get_no_slopes():
+def test_its_numbers_move_with_the_module_and_get_no_gradients():
     model = LinearForecast(draw(T, P), draw(P), relative=True)
     assert {*model.state_dict()} == {"weight", "bias"}
     assert sum(p.numel() for p in model.parameters()) == T * P + P

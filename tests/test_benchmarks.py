@@ -19,8 +19,8 @@ from benchmarks.nanogpt import (
     OfEncoderLayers,
     draw,
     estimate_losses,
+    lr_at,
     make_optimiser,
-    rate_at,
     train_nanogpt,
 )
 from coursekit.models.gpt import GPT, GPTConfig
@@ -93,13 +93,13 @@ def test_the_report_has_every_figure():
 
 def test_nanogpts_recipe_is_as_documented():
     model = NanoGPT(65)
-    # the read-me counts 0.80M, without the table of places
-    assert sum(p.numel() for p in model.parameters()) - model.places.weight.numel() == 795_904
-    rates = [rate_at(step) for step in range(2_000)]
-    assert rates.index(max(rates)) == 100
-    assert max(rates) == pytest.approx(1e-3)
-    assert rates[0] == pytest.approx(1e-3 / 101)
-    assert rates[-1] == pytest.approx(1e-4, rel=1e-3)
+    # the read-me counts 0.80M, without the table of positions
+    assert sum(p.numel() for p in model.parameters()) - model.positions.weight.numel() == 795_904
+    learning_rates = [lr_at(step) for step in range(2_000)]
+    assert learning_rates.index(max(learning_rates)) == 100
+    assert max(learning_rates) == pytest.approx(1e-3)
+    assert learning_rates[0] == pytest.approx(1e-3 / 101)
+    assert learning_rates[-1] == pytest.approx(1e-4, rel=1e-3)
     decaying, others = make_optimiser(model).param_groups
     assert (decaying["weight_decay"], others["weight_decay"]) == (0.1, 0.0)
     assert len(decaying["params"]) == 2 + 4 * 4
@@ -110,15 +110,15 @@ def test_the_anchors_weights_are_drawn_in_nanogpts_order():
     torch.manual_seed(3)
     model = NanoGPT(5, layers=2, heads=2, width=4)
     torch.manual_seed(3)
-    table, places = torch.nn.Embedding(5, 4), torch.nn.Embedding(64, 4)
+    table, positions = torch.nn.Embedding(5, 4), torch.nn.Embedding(64, 4)
     shapes = [(4, 12), (4, 4), (4, 16), (16, 4)] * 2  # in, out: attention's two, the network's two
-    parts = [table, places, *(torch.nn.Linear(*shape, bias=False) for shape in shapes)]
+    parts = [table, positions, *(torch.nn.Linear(*shape, bias=False) for shape in shapes)]
     parts.append(torch.nn.Linear(4, 5, bias=False))
     for part in parts:
         torch.nn.init.normal_(part.weight, std=0.02)
     for part in parts[3:10:2]:
         torch.nn.init.normal_(part.weight, std=0.02 / 2)
-    mine = [model.head, model.places]
+    mine = [model.head, model.positions]
     for layer in model.layers:
         mine += [layer.attention.inward, layer.attention.outward, layer.inner[0], layer.outward]
     for one, other in zip(mine, [parts[-1], *parts[1:-1]], strict=True):
@@ -140,7 +140,7 @@ def test_the_anchor_is_our_gpt_without_biases():
     )
     with torch.no_grad():
         ours.embedding.weight.copy_(theirs.embedding.weight)
-        ours.positions.weight.copy_(theirs.places.weight)
+        ours.positions.weight.copy_(theirs.positions.weight)
         for mine, block in zip(ours.blocks, theirs.layers, strict=True):
             parts = block.attention.inward.weight.chunk(3)
             for layer, weight in zip(
@@ -148,7 +148,7 @@ def test_the_anchor_is_our_gpt_without_biases():
             ):
                 layer.weight.copy_(weight)
             mine.attention.out.weight.copy_(block.attention.outward.weight)
-            mine.feed_forward.widen.weight.copy_(block.inner[0].weight)
+            mine.feed_forward.expand.weight.copy_(block.inner[0].weight)
             mine.feed_forward.out.weight.copy_(block.outward.weight)
     tokens = torch.randint(11, (3, 7))
     assert_close(ours(tokens), theirs(tokens))

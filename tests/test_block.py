@@ -7,7 +7,6 @@ from torch.testing import assert_close
 
 from coursekit.inside.certify import dependence
 from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
-from coursekit.layers.basic import LayerNorm, RMSNorm
 from coursekit.layers.block import Block, DecoderBlock, FeedForward, gelu, relu_squared
 from coursekit.layers.cache import Cache
 
@@ -25,7 +24,7 @@ def normal(*shape):
     return torch.randn(*shape, dtype=torch.float64)
 
 
-def block_of(rule=attend, norm=LayerNorm, **options):
+def block_of(rule=attend, norm=nn.LayerNorm, **options):
     """A block in float64 whose gains and biases are not 1 and 0."""
     attention = MultiHeadAttention(C, H, rule, bias=True)
     block = Block(attention, FeedForward(C), lambda: norm(C), **options).double()
@@ -48,12 +47,12 @@ def test_relu_squared_is_the_square_above_zero():
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_feed_forward_is_the_formula(bias):
-    network = FeedForward(C, relu_squared, widening=3, bias=bias).double()
+    network = FeedForward(C, relu_squared, expansion=3, bias=bias).double()
     shapes = {name: tuple(weight.shape) for name, weight in network.named_parameters()}
-    assert shapes["widen.weight"] == (3 * C, C)
+    assert shapes["expand.weight"] == (3 * C, C)
     assert len(shapes) == (4 if bias else 2)
     x, weights = normal(B, T, C), network.state_dict()
-    inside = x @ weights["widen.weight"].T + weights.get("widen.bias", 0)
+    inside = x @ weights["expand.weight"].T + weights.get("expand.bias", 0)
     expected = inside.clamp(min=0) ** 2 @ weights["out.weight"].T + weights.get("out.bias", 0)
     assert_close(network(x), expected, **EXACT)
 
@@ -81,7 +80,7 @@ def test_a_block_equals_pytorchs_encoder_layer(norm_first, rule):
             f"{name}.{kind}": mine[f"{our_name}.{kind}"]
             for name, our_name in {
                 "self_attn.out_proj": "attention.out",
-                "linear1": "feed_forward.widen",
+                "linear1": "feed_forward.expand",
                 "linear2": "feed_forward.out",
                 "norm1": "norm_1",
                 "norm2": "norm_2",
@@ -102,7 +101,7 @@ def test_a_block_that_goes_on_from_the_past_gives_the_same(norm_first, chunks):
     assert_close(torch.cat(found, 1), block(x), **EXACT)
 
 
-def test_without_positions_steps_may_change_places():
+def test_without_positions_steps_may_swap():
     block, x, order = block_of(attend), normal(B, T, C), torch.tensor([3, 0, 4, 1, 2])
     assert_close(block(x[:, order]), block(x)[:, order], **EXACT)
     past = block_of(attend_past)
@@ -132,14 +131,14 @@ def test_dropout_spares_the_stream_itself():
 
 
 def test_each_norm_of_a_block_has_weights_of_its_own():
-    block = block_of(norm=RMSNorm)
+    block = block_of(norm=nn.RMSNorm)
     assert block.norm_1.weight.data_ptr() != block.norm_2.weight.data_ptr()
 
 
 def decoder_block_of(rule=attend_past, **options):
     """A decoder block in float64 whose gains and biases are not 1 and 0."""
     attentions = (MultiHeadAttention(C, H, one, bias=True) for one in (rule, attend))
-    block = DecoderBlock(*attentions, FeedForward(C), lambda: LayerNorm(C), **options).double()
+    block = DecoderBlock(*attentions, FeedForward(C), lambda: nn.LayerNorm(C), **options).double()
     for weight in block.parameters():
         weight.data = 0.5 * torch.randn_like(weight)
     return block
@@ -155,7 +154,7 @@ def test_a_decoder_block_equals_pytorchs_decoder_layer():
         their.in_proj_weight.data = torch.cat([our.q.weight, our.k.weight, our.v.weight])
         their.in_proj_bias.data = torch.cat([our.q.bias, our.k.bias, our.v.bias])
         their.out_proj.load_state_dict(our.out.state_dict())
-    theirs.linear1.load_state_dict(ours.feed_forward.widen.state_dict())
+    theirs.linear1.load_state_dict(ours.feed_forward.expand.state_dict())
     theirs.linear2.load_state_dict(ours.feed_forward.out.state_dict())
     for i in (1, 2, 3):
         getattr(theirs, f"norm{i}").load_state_dict(getattr(ours, f"norm_{i}").state_dict())

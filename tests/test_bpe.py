@@ -216,12 +216,12 @@ def test_no_merge_crosses_a_chunk_or_a_text():
         train_bpe(["ab", "ab"], 258, pattern=None)
 
 
-def test_many_merges_visit_each_place_a_few_times_even_in_one_long_chunk():
+def test_many_merges_visit_each_position_a_few_times_even_in_one_long_chunk():
     text = shakespeare()[:20_000].encode()
     ledger, visited = PairLedger({text: 1}), 0
     for new in range(256, 256 + 1500):
         pair = ledger.most_frequent()
-        visited += len(ledger.places[pair])
+        visited += len(ledger.positions[pair])
         ledger.merge(pair, new)
     assert visited < 2 * len(text)  # recounting: 1,500 times
 

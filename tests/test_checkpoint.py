@@ -88,7 +88,7 @@ def assert_same(one, other):
         one[0].state_dict().items(), other[0].state_dict().values(), strict=True
     ):
         assert torch.equal(a, b), name
-    for name in ("losses", "rates", "measured", "skipped"):
+    for name in ("losses", "learning_rates", "measured", "skipped"):
         assert getattr(one[1], name) == getattr(other[1], name), name
 
 
@@ -140,6 +140,35 @@ def test_other_batches_are_noticed(tmp_path):
         train(tmp_path / "run", stop=5)
     with pytest.raises(ValueError, match="was another one: draw the batches from the same"):
         train(tmp_path / "run", resume=True, seed=6)
+
+
+def test_a_run_that_is_refused_leaves_the_model_as_it_was(tmp_path):
+    with pytest.raises(StoppedError):
+        train(tmp_path / "run", stop=5)
+    sizes = {"sizes": (11, 5)}
+    model = Net()
+    keep = Checkpoint(path=tmp_path / "run", every=4, resume=True, config=sizes)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    other = [(WINDOWS[i : i + 8, :3], WINDOWS[i : i + 8, 3]) for i in range(9)]
+    with pytest.raises(ValueError, match="was another one"):
+        fit(model, make_adamw(model), other, steps=9, checkpoint=keep)
+    assert all(weight.equal(before[name]) for name, weight in model.state_dict().items())
+
+
+def test_batches_may_be_drawn_by_the_global_generator(tmp_path):
+    def draw():
+        while True:
+            rows = torch.randint(37, (8,))
+            yield WINDOWS[rows, :3].float(), WINDOWS[rows, 3]
+
+    def run(name, steps):
+        torch.manual_seed(3)
+        model, keep = nn.Linear(3, 11), Checkpoint(path=tmp_path / name, every=2, resume=True)
+        return fit(model, make_sgd(model), draw(), steps=steps, checkpoint=keep).losses
+
+    half = run("run", 4)
+    assert run("run", 9) == run("whole", 9)
+    assert run("whole", 9)[:4] == half
 
 
 def test_a_run_with_several_inputs_is_resumed(tmp_path):
@@ -241,7 +270,7 @@ def test_numbers_of_numpy_are_kept_as_plain_ones(tmp_path):
 
     run(1)
     assert run(2).measured == [(1, 1.5), (2, 1.5)]
-    assert run(2).rates == [0.1, 0.05]
+    assert run(2).learning_rates == [0.1, 0.05]
 
 
 def test_a_batch_of_a_few_rows_does_not_bring_its_whole_table_into_the_file(tmp_path):
@@ -263,11 +292,11 @@ def test_the_weights_in_the_file_are_the_models(tmp_path):
         assert torch.equal(stored[name], weight)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.7, 0.999])
-def test_a_file_cut_short_is_refused(tmp_path, share):
+@pytest.mark.parametrize("fraction", [0.0, 0.2, 0.7, 0.999])
+def test_a_file_cut_short_is_refused(tmp_path, fraction):
     train(tmp_path / "run")
     whole = (tmp_path / "run").read_bytes()
-    (tmp_path / "run").write_bytes(whole[: int(share * len(whole))])
+    (tmp_path / "run").write_bytes(whole[: int(fraction * len(whole))])
     with pytest.raises(
         ValueError, match=r"is no whole checkpoint: it was cut short or is something else; remove"
     ):

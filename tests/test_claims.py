@@ -1,5 +1,6 @@
 """Setup, the library's source, claims and figures."""
 
+import inspect
 import json
 import math
 import random
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from coursekit.fetch import store
+from coursekit.layers import attention
 from coursekit.models import ngram
 from coursekit.notebook import ClaimError, claim, figure, setup, show
 from coursekit.notebook import claims as notebook
@@ -88,6 +90,19 @@ def test_show_prints_the_source_as_it_stands_in_the_file(shown, thing):
     assert (fence, end) == ("```python", "```")
     assert len(source) > 5
     assert "\n".join(source) in Path(ngram.__file__).read_text("utf-8")
+
+
+@pytest.mark.parametrize("thing", [attention.allow_past, attention.MultiHeadAttention])
+def test_show_leaves_out_examples_and_nothing_else(shown, thing):
+    show(thing)
+    source = inspect.getsource(thing).rstrip()
+    assert "Example:" in source
+    left = shown[0][0].data.split("\n", 2)[2].removesuffix("\n```")
+    begin, *rest = source.split("\n\n    Example:\n")
+    assert len(rest) == 1
+    example, end = rest[0].split('    """\n', 1)
+    assert all(line.startswith(" " * 8) for line in example.splitlines())
+    assert left == f'{begin}\n    """\n{end}'
 
 
 def test_show_starts_a_method_at_the_margin(shown):

@@ -55,9 +55,10 @@ def test_a_sequence_read_in_pieces_gives_what_the_whole_gives(pieces):
     assert_close(torch.cat(outputs, 1), layer(x), rtol=0, atol=1e-12)
 
 
-def test_a_past_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="3 past steps instead of 4: give just those"):
-        convolve(draw(B, T, C), draw(D, C, 3), 2, draw(B, 3, C))
+@pytest.mark.parametrize("length", [0, 3, 5])
+def test_a_past_of_another_length_is_refused(length):
+    with pytest.raises(ValueError, match=f"{length} past steps instead of 4: give just those"):
+        convolve(draw(B, T, C), draw(D, C, 3), 2, draw(B, length, C))
 
 
 @pytest.mark.parametrize("sizes", [{"kernel": 0}, {"dilation": 0}])
@@ -77,10 +78,10 @@ def test_unit_inputs_give_unit_outputs():
 def test_the_formula_counts_the_steps_that_a_gradient_finds(kernels, dilations):
     pairs = list(zip(kernels, dilations, strict=True))
     stack = nn.Sequential(*(CausalConv1d(C, C, k, dilation=d) for k, d in pairs)).double()
-    reach = receptive_field(kernels, dilations)
+    field = receptive_field(kernels, dilations)
     found = dependence(stack, draw(1, 20, C)) > 0
     back = torch.arange(20)[:, None] - torch.arange(20)
-    read = (back >= 0) & (back < reach)
+    read = (back >= 0) & (back < field)
     assert not found[~read].any()
     assert found[read & (back % min(dilations) == 0)].all()
     assert found[-1].sum() == read[-1, back[-1] % min(dilations) == 0].sum()

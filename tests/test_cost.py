@@ -72,7 +72,7 @@ def test_a_model_keeps_as_many_bytes_as_the_formula_says(
     )
 
 
-def test_a_ring_of_two_sends_every_slope_once_and_a_long_one_nearly_twice():
+def test_a_ring_of_two_sends_every_gradient_once_and_a_long_one_nearly_twice():
     assert ring_bytes(1000, 1) == 0
     assert ring_bytes(1000, 2) == 4000
     assert ring_bytes(1000, 1000) == pytest.approx(8000, rel=0.002)

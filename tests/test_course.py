@@ -313,6 +313,29 @@ def test_no_kernel_looked_for_the_fonts_of_this_machine(built):
     assert fonts.stat().st_mtime < built[0].source.stat().st_mtime
 
 
+SEARCH = """
+import sys
+from pathlib import Path
+from tools import run
+from tools.source import Lesson
+
+async def drive(client, environment, stop):
+    fonts = list(Path(environment["MPLCONFIGDIR"]).glob("fontlist-*.json"))
+    (root / "found").write_text(str(len(fonts)))
+
+root = Path(sys.argv[1])
+run._drive = drive
+run.run_lessons([Lesson(root, "01_tiny")])
+"""
+
+
+def test_the_fonts_are_looked_for_before_the_first_kernel_starts(tiny, tmp_path):
+    own = {"MPLCONFIGDIR": str(tmp_path / "matplotlib"), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", SEARCH, str(tiny.root)]
+    subprocess.run(command, env=os.environ | own, check=True)
+    assert (tiny.root / "found").read_text() == "1"
+
+
 def test_a_figure_that_is_no_longer_drawn_is_gone(built):
     names = sorted(path.name for path in (built[0].root / "build" / "figures").iterdir())
     assert names == ["01_full-curve.png", "01_full-curve.svg"]
@@ -453,6 +476,19 @@ def test_a_notebook_is_run_again_when_other_data_would_be_read(tiny, no_kernel, 
     assert run_lesson(tiny).reused
     monkeypatch.setattr(run, "kind", lambda dataset, **_: "canonical")
     assert not run_lesson(tiny).reused
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "other"),
+    [(run.settings, "device", "cuda"), (run.platform, "python_version", "3.99.0")],
+)
+def test_a_notebook_is_run_again_on_another_machine(
+    tiny, no_kernel, monkeypatch, target, name, other
+):
+    run_lesson(tiny)
+    monkeypatch.setattr(target, name, lambda: other)
+    assert not run_lesson(tiny).reused
+    assert run_lesson(tiny).reused
 
 
 @pytest.mark.parametrize(
@@ -740,6 +776,31 @@ def test_the_command_publishes_and_then_finds_the_notebook_fresh(
     assert "wrote notebooks/01_tiny.ipynb" in capsys.readouterr().out
     assert main(["build", "--check"]) == 0
     assert "fresh: 01_tiny" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["run", "build"])
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ([], {"force": False, "jobs": 2}),
+        (["--force"], {"force": True, "jobs": 2}),
+        (["--jobs", "5"], {"force": False, "jobs": 5}),
+    ],
+)
+def test_each_option_reaches_the_run(tiny, monkeypatch, command, words, wanted):
+    monkeypatch.chdir(tiny.root)
+    asked = []
+    failed = Result("01_tiny", "", problem="not run")
+    monkeypatch.setattr(run, "run_lessons", lambda _, **given: asked.append(given) or [failed])
+    assert main([command, "01", *words]) == 1
+    assert asked == [wanted]
+
+
+def test_a_device_that_is_named_is_that_of_the_kernels(tiny, no_kernel, monkeypatch):
+    monkeypatch.chdir(tiny.root)
+    monkeypatch.setenv("COURSEKIT_DEVICE", "cuda")  # so that it is put back afterwards
+    assert main(["run", "--device", "cpu"]) == 0
+    assert run.settings.device() == "cpu"
 
 
 def test_relative_folders_of_data_hold_in_a_kernel_that_starts_elsewhere(monkeypatch, tmp_path):

@@ -43,23 +43,20 @@ PLANNED = {
 }
 N_IN_PART = 11
 LOOSE = """
-best-rate best-trigram-over-bigram bn-gain-does-not-matter bpe-largest-id break-gain
-calendar-broadcast calendar-none chi-square-p coordinates-gain copied-codes-spread coupled-pull
-cut-over-uncut decay-right-sign decay-wrong-sign embedded-largest-id empty-cell-share ending-gain
-entropy-limit entropy-rises first-loss-above-uniform formula-codes-spread frequent-row-gap
-full-memory-growth fused-grows-faster gelu-approximation gelu-twins gibberish-above-uniform
-gpt-first-loss-above-uniform gpt-under-bigram grid-clipped kneser-ney-lead kneser-ney-trigram
-largest-piece leaked-targets least-slope-of-a-row log-memory-growth markov-gain-past-2
-markov-gain-to-2 measure-of-the-past-moves memory-read-least mlp-against-table moved-running-mean
-moved-running-sum muon-singular-values needle-1024 network-above-counts network-past-add-one
-noise-last-step ones-of-the-sum other-places-gap own-informer-less-linear own-relative-costs
-padding-circular-leak padding-counted padding-read padding-same-leak pooled-noise-std prefix-logits
-prob-memory-growth r2-yesterday rate-explained-by-last rate-falls rates-net-loss real-text-copied
-recited rms-mean-shifted rms-sum rms-sum-shifted rotary-later-keys row-sum-error-without-keepdim
-run-gain running-mean-error same-word-after sampled-anew scaled-first-loss smoothing-gain-300
-smoothing-gain-all switch-correction-and-warm-up switch-large-sinusoids switch-small-weights
-temperature-entropy three-ways-to-score tree-over-flat variance-gain-1 wavelength-off
-wavenet-over-table waves-gain without-root-lse wrong-axis-mean zero-start-hidden-2
+best-rate best-trigram-over-bigram bn-gain-does-not-matter bpe-largest-id break-gain chi-square-p
+coordinates-gain copied-codes-spread cut-over-uncut decay-right-sign decay-wrong-sign
+embedded-largest-id empty-cell-share ending-gain entropy-limit entropy-rises
+first-loss-above-uniform formula-codes-spread frequent-row-gap full-memory-growth fused-grows-faster
+gelu-approximation gelu-twins gibberish-above-uniform gpt-first-loss-above-uniform gpt-under-bigram
+grid-clipped kneser-ney-lead kneser-ney-trigram largest-piece leaked-targets log-memory-growth
+markov-gain-past-2 markov-gain-to-2 mlp-against-table muon-singular-values needle-1024
+network-above-counts network-past-add-one other-places-gap padding-circular-leak padding-counted
+padding-same-leak prefix-logits prob-memory-growth rate-explained-by-last rate-falls rates-net-loss
+real-text-copied recited rotary-later-keys row-sum-error-without-keepdim run-gain running-mean-error
+same-word-after sampled-anew scaled-first-loss smoothing-gain-300 smoothing-gain-all
+switch-correction-and-warm-up switch-large-sinusoids switch-small-weights temperature-entropy
+three-ways-to-score tree-over-flat variance-gain-1 wavelength-off wavenet-over-table
+without-root-lse wrong-axis-mean zero-start-hidden-2
 """
 
 
@@ -84,15 +81,15 @@ def read_cells(notebook):
 
 
 @cache
-def read_places(notebook):
+def read_sections(notebook):
     """Map each claim, by its name, and each `figure:name` of a notebook to its section."""
-    places = {}
+    sections = {}
     for section, source, printed in read_cells(notebook):
         names = re.findall(r"^✓ (\S+) = ", printed, re.MULTILINE)
         names += [f"figure:{name}" for name in re.findall(r'^figure\(\s*"([^"]+)"', source, re.M)]
-        assert not places.keys() & set(names), f"{notebook} has two of {names}"
-        places |= dict.fromkeys(names, section)
-    return places
+        assert not sections.keys() & set(names), f"{notebook} has two of {names}"
+        sections |= dict.fromkeys(names, section)
+    return sections
 
 
 def find_assertion(notebook, code):
@@ -114,9 +111,9 @@ def sections_of(row):
             assert where, f"{row['id']}: {row['notebook']} asserts no {item}"
             found.append(where[0])
         elif "::" not in item:
-            places = read_places(row["notebook"])
-            assert item in places, f"{row['id']}: {row['notebook']} has no {item}"
-            found.append(places[item])
+            sections = read_sections(row["notebook"])
+            assert item in sections, f"{row['id']}: {row['notebook']} has no {item}"
+            found.append(sections[item])
     return found
 
 
@@ -194,7 +191,7 @@ def read_claims():
 def test_claim_names_are_unique_and_each_is_printed_where_it_is_made():
     names = Counter(claim["name"] for claim in read_claims())
     assert max(names.values()) == 1, names.most_common(3)
-    printed = {name for notebook in LESSONS for name in read_places(notebook)}
+    printed = {name for notebook in LESSONS for name in read_sections(notebook)}
     assert {name for name in printed if ":" not in name} == names.keys()
 
 

@@ -18,7 +18,7 @@ from coursekit.data import NEWS
 from coursekit.layers.attention import MultiHeadAttention, attend
 from coursekit.layers.block import Block, FeedForward
 from coursekit.layers.position import LearnedPositions, SinusoidalPositions, sinusoidal_codes
-from coursekit.layers.sparse import count_active, max_minus_mean, prob_sparse, score_sample
+from coursekit.layers.prob_sparse import count_active, max_minus_mean, prob_sparse, score_sample
 from coursekit.models.gpt import GPT, GPTConfig
 from coursekit.tokens.bpe import train_bpe
 from coursekit.tokens.words import Lexicon, Special, split_at_spaces
@@ -101,7 +101,7 @@ def test_nothing_is_added_to_a_prompt(prompt):
 
 
 @pytest.mark.parametrize("positions", [LearnedPositions, SinusoidalPositions])
-def test_one_token_at_two_places_has_one_vector_until_places_are_added(positions):
+def test_one_token_at_two_positions_has_one_vector_until_positions_are_added(positions):
     torch.manual_seed(0)
     model = GPT(
         GPTConfig(vocab_size=7, context=6, n_layer=1, n_head=2, d_model=4), positions=positions
@@ -193,9 +193,9 @@ def test_pytorchs_batch_norm_takes_the_second_axis_for_the_channels():
 # Steps
 
 
-def first_lengths(slope, betas, step):
+def first_lengths(gradient, betas, step):
     """Length of the first step in lrs, PyTorch's and ours, if `step` steps seem to be behind it."""
-    lr, g = 0.01, torch.full((1,), slope, dtype=torch.float64)
+    lr, g = 0.01, torch.full((1,), gradient, dtype=torch.float64)
     p = nn.Parameter(torch.ones_like(g))
     optimiser = torch.optim.AdamW([p], lr=lr, betas=betas, weight_decay=0.0)
     means = {"exp_avg": torch.zeros_like(g), "exp_avg_sq": torch.zeros_like(g)}
@@ -211,12 +211,12 @@ def first_lengths(slope, betas, step):
 
 
 @pytest.mark.parametrize(("beta", "length"), [(0.999, 3.1623), (0.99, 1.0), (0.95, 0.4472)])
-@pytest.mark.parametrize("slope", [1e-3, -20.0])
-def test_without_correction_the_first_step_has_another_length(beta, length, slope):
-    corrected = first_lengths(slope, (0.9, beta), step=0.0)
+@pytest.mark.parametrize("gradient", [1e-3, -20.0])
+def test_without_correction_the_first_step_has_another_length(beta, length, gradient):
+    corrected = first_lengths(gradient, (0.9, beta), step=0.0)
     assert corrected == (pytest.approx(1, rel=1e-4), pytest.approx(1, rel=1e-4))
     # At step a million both divisors are 1, which is to leave them out.
-    uncorrected = first_lengths(slope, (0.9, beta), step=1e6)
+    uncorrected = first_lengths(gradient, (0.9, beta), step=1e6)
     assert uncorrected == (pytest.approx(length, rel=1e-3), pytest.approx(length, rel=1e-3))
 
 

@@ -87,7 +87,7 @@ def test_a_run_on_the_gpu_goes_on_with_its_random_numbers(tmp_path):
 
 def test_the_command_trains_there_and_the_model_loads_anywhere(bare, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "shakespeare", lambda: NEWS)
-    sizes = {"batch_size": 4, "context": 8, "layers": 1, "heads": 2, "width": 16, "steps": 6}
+    sizes = {"batch_size": 4, "context": 8, "n_layer": 1, "n_head": 2, "d_model": 16, "steps": 6}
     history = train_gpt(Recipe(**sizes, precision="bfloat16"), tmp_path, device=DEVICE)
     model, vocabulary = load_gpt(tmp_path)
     tokens = torch.tensor(vocabulary.encode(NEWS))

@@ -14,7 +14,6 @@ from coursekit.evaluate.likelihood import mean_nll, next_token_loss, text_nll
 from coursekit.inside.certify import certify
 from coursekit.inside.diagnose import UpdateLog, measure_batch_noise, take_snapshot
 from coursekit.layers.attention import attend_past
-from coursekit.layers.basic import Tanh
 from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.ngram import NGram
@@ -27,7 +26,7 @@ from tests import pretend_device
 
 ROOT = Path(__file__).parents[1]
 TOKENS = torch.randint(7, (90,), generator=torch.Generator().manual_seed(1))
-GPTS = {"GPT": (GPT, adamw), "modern GPT": (modern_gpt, lambda m, r: muon(m, r, rest_rate=r))}
+GPTS = {"GPT": (GPT, adamw), "modern GPT": (modern_gpt, lambda m, r: muon(m, r, rest_lr=r))}
 TREES = {
     "MLP": lambda: MLP(MLPConfig(vocab_size=7, context=4, d_hidden=5, normalised=True)),
     "PairFusion": lambda: PairFusion(PairFusionConfig(vocab_size=7, context=4, d_hidden=5)),
@@ -61,7 +60,7 @@ def use_tree(name, device):
     log = UpdateLog(model)
     optimiser, batches = adamw(model, 0.01), draw_batches(windows, 6, chance())
     history = fit(model, optimiser, batches, steps=3, after_step=log)
-    shot = take_snapshot(model, windows[:, :4], windows[:, 4], watch=Tanh)
+    shot = take_snapshot(model, windows[:, :4], windows[:, 4], watch=nn.Tanh)
     parts = (shot.outputs, shot.gradients, shot.weights, shot.weight_gradients)
     sizes = [x.numpy().std() for part in parts for x in part.values()]
     noise = measure_batch_noise(model, windows, [2, 4], chance(), draws=5)
@@ -85,7 +84,7 @@ def use_certificate(device):
     sound = certify(attend_past, *(x.to(device) for x in inputs))
     leaking = certify(lambda x: x.flip(1), inputs[0].to(device))
     assert (sound.holds, leaking.causal) == (True, False)
-    return [*leaking.slopes.flatten().tolist(), *leaking.moves.flatten().tolist(), leaking.moved]
+    return [*leaking.gradients.flatten().tolist(), *leaking.moves.flatten().tolist(), leaking.moved]
 
 
 def spoiled(sound, change):

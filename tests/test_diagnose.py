@@ -34,14 +34,14 @@ def test_a_snapshot_holds_what_autograd_finds(setting):
     first = model[2](model[1](model[0](x)))
     second = model[4](model[3](first))
     loss = F.cross_entropy(model[5](second), y)
-    slopes = torch.autograd.grad(loss, [first, second, model[3].weight])
+    gradients = torch.autograd.grad(loss, [first, second, model[3].weight])
     assert snapshot.loss == pytest.approx(loss.item(), rel=1e-6)
     assert list(snapshot.outputs) == ["2", "4"]
     assert_close(snapshot.outputs["4"], second.detach())
-    assert_close(snapshot.gradients["2"], slopes[0])
-    assert_close(snapshot.gradients["4"], slopes[1])
+    assert_close(snapshot.gradients["2"], gradients[0])
+    assert_close(snapshot.gradients["4"], gradients[1])
     assert list(snapshot.weights) == ["0.weight", "3.weight", "5.weight"]
-    assert_close(snapshot.weight_gradients["3.weight"], slopes[2])
+    assert_close(snapshot.weight_gradients["3.weight"], gradients[2])
 
 
 def test_a_snapshot_leaves_the_model_as_it_was(setting):

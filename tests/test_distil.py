@@ -60,7 +60,7 @@ def test_what_is_below_zero_is_not_raised_to_zero_at_the_ends():
     assert_close(distil(normal(1, 5, 1)), low, **EXACT)
 
 
-def test_a_largest_number_gets_a_slope_for_each_window_that_it_wins():
+def test_a_largest_number_gets_a_gradient_for_each_window_that_it_wins():
     distil = Distil(1).double()
     distil.conv.weight.data.copy_(torch.tensor([[[0.0, 1.0, 0.0]]]))
     distil.conv.bias.data.zero_()
@@ -86,5 +86,5 @@ def test_a_step_is_made_of_two_steps_on_either_side():
     assert torch.equal(reads, near)
 
 
-def test_elu_bends_towards_minus_one():
+def test_elu_tends_towards_minus_one():
     assert F.elu(torch.tensor(-100.0)).item() == pytest.approx(-1.0, abs=1e-6)

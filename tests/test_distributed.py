@@ -40,7 +40,7 @@ from coursekit.training.engine import Engine, engine_state, restore_engine
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {"steps": 100, "every": 20, "batch_size": 8, "context": 8}
-SETTINGS |= {"layers": 1, "heads": 2, "width": 16}
+SETTINGS |= {"n_layer": 1, "n_head": 2, "d_model": 16}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
 
 
@@ -122,22 +122,24 @@ def test_only_the_first_of_two_processes_speaks(whole):
     assert [path.name for path in whole.out.iterdir()] == ["checkpoint.pt"]
 
 
-def add_gradients(file, parts):
+def add_gradients(file, micro_batches):
     """Compute loss and gradients of a batch with very uneven targets; the first process saves."""
     with joined(torch.device("cpu")):
         torch.manual_seed(3)
         model, x, y = nn.Linear(3, 5).double(), torch.randn(8, 3).double(), torch.arange(8) % 5
         y[1:5] = y[6] = NO_TARGET  # in halves 1 and 2 are left, in quarters 1, 0, 1 and 1
-        engine = Engine(parts=parts).start(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        engine = Engine(micro_batches=micro_batches).start(
+            model, torch.optim.SGD(model.parameters(), lr=0.1)
+        )
         found = engine.backward(F.cross_entropy, x, y)
         if rank() == 0:
             torch.save([found, *(p.grad for p in model.parameters())], file)
 
 
-@pytest.mark.parametrize("parts", [1, 2])
-def test_each_target_weighs_the_same_in_whichever_process_it_is(tmp_path, parts):
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_each_target_weighs_the_same_in_whichever_process_it_is(tmp_path, micro_batches):
     code = "from tests.test_distributed import add_gradients as add; add({!r}, {})"
-    run_pair(["-c", code.format(str(tmp_path / "two"), parts)])
+    run_pair(["-c", code.format(str(tmp_path / "two"), micro_batches)])
     add_gradients(tmp_path / "one", 1)
     two, one = torch.load(tmp_path / "two"), torch.load(tmp_path / "one")
     torch.testing.assert_close(two, one, rtol=0, atol=1e-12)
@@ -217,22 +219,24 @@ def test_each_row_goes_to_one_process_and_one_part(monkeypatch):
     for n in range(2):
         monkeypatch.setattr(Pair, "get_rank", staticmethod(lambda n=n: n))
         monkeypatch.setattr(module, "distributed", Pair)
-        parts = own_rows((x, -x), 3)
-        assert [len(inputs) for inputs, _ in parts] == [2, 2, 2]
-        assert all(torch.equal(inputs, -targets) for inputs, targets in parts)
-        taken += [row for inputs, _ in parts for row in inputs.tolist()]
+        pieces = own_rows((x, -x), 3)
+        assert [len(inputs) for inputs, _ in pieces] == [2, 2, 2]
+        assert all(torch.equal(inputs, -targets) for inputs, targets in pieces)
+        taken += [row for inputs, _ in pieces for row in inputs.tolist()]
     assert sorted(taken) == list(range(12))
 
 
-@pytest.mark.parametrize(("rows", "parts"), [(7, 1), (6, 2), (4, 0)])
-def test_rows_that_cannot_be_shared_evenly_are_refused(second, rows, parts):
+@pytest.mark.parametrize(("rows", "micro_batches"), [(7, 1), (6, 2), (4, 0)])
+def test_rows_that_cannot_be_shared_evenly_are_refused(second, rows, micro_batches):
     x = torch.arange(rows)
-    message = rf"{rows} rows can't be split evenly among 2 process.*{parts} part.*choose a batch"
+    message = (
+        rf"{rows} rows can't be split .* 2 process.*{micro_batches} micro-batch.*choose a batch"
+    )
     with pytest.raises(ValueError, match=message):
-        own_rows((x, x), parts)
+        own_rows((x, x), micro_batches)
 
 
-def test_slopes_of_parts_are_sent_once(alone_under_torchrun):
+def test_gradients_of_micro_batches_are_sent_once(alone_under_torchrun):
     with joined(torch.device("cpu")):
         replica, sent = DistributedDataParallel(nn.Linear(3, 2)), []
 

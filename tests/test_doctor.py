@@ -41,12 +41,13 @@ def test_it_looks_at_all_that_a_notebook_needs(bare):
         ([], ""),
     ],
 )
+@pytest.mark.parametrize("instead", ["missing", "stand-in"])
 def test_data_out_of_a_package_come_with_it_and_others_by_a_download(
-    bare, monkeypatch, lacking, remedy
+    bare, monkeypatch, instead, lacking, remedy
 ):
     monkeypatch.delenv("COURSEKIT_OFFLINE")
     by_name = {id(one): name for name, one in DATASETS.items()}
-    found = {True: "missing", False: "canonical"}
+    found = {True: instead, False: "canonical"}
     monkeypatch.setattr(doctor, "kind", lambda one: found[by_name[id(one)] in lacking])
     said = findings()["data"].remedy
     assert said.startswith(remedy)

@@ -178,6 +178,16 @@ def test_a_failure_is_remembered_for_ten_minutes(server, path, monkeypatch, seco
     assert server.asked == asked
 
 
+def test_a_second_failure_is_remembered_from_its_own_time_on(server, path, monkeypatch):
+    server.faults = ["404"]
+    now = time.time()
+    for moment, asked in ((now, 1), (now + 660, 2), (now + 720, 2)):
+        monkeypatch.setattr(module.time, "time", lambda moment=moment: moment)
+        with pytest.raises(DownloadError, match=r"answers 404"):
+            download(server.address, SHA256, path)
+        assert server.asked == asked
+
+
 def test_failures_can_be_forgotten_at_once(server, path):
     server.faults = ["404", "none"]
     with pytest.raises(DownloadError):

@@ -12,7 +12,7 @@ from coursekit.models.informer import Informer, InformerConfig
 from coursekit.models.relative import RelativeToLast
 from coursekit.windows.forecast import ForecastWindows, Scaler, Splits
 
-CONFIG = InformerConfig(context=17, guide=6, horizon=5, n_head=2, d_model=8, dropout=0.0)
+CONFIG = InformerConfig(context=17, label_len=6, horizon=5, n_head=2, d_model=8, dropout=0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def copy_weights(theirs, ours):
             attention.in_proj_weight.data = torch.cat([part.weight.data for part in qkv])
             attention.in_proj_bias.data = torch.cat([part.bias.data for part in qkv])
             pairs.append((attention.out_proj, ourselves.out))
-        pairs += [(their.linear1, our.feed_forward.widen), (their.linear2, our.feed_forward.out)]
+        pairs += [(their.linear1, our.feed_forward.expand), (their.linear2, our.feed_forward.out)]
         norms = [name for name in ("norm_1", "norm_2", "norm_3") if hasattr(our, name)]
         pairs += [(getattr(their, name.replace("_", "")), getattr(our, name)) for name in norms]
     for their, our in pairs:

@@ -164,7 +164,7 @@ def _as_entry(number):
 @pytest.mark.parametrize("form", [float, _as_tensor, _as_entry])
 def test_an_error_may_be_as_large_as_the_tolerance_and_no_larger(form, sign, expected, tolerance):
     largest = tolerance * max(abs(expected), 1)  # relative or absolute, whichever is larger
-    inside, beyond = (form(expected + sign * share * largest) for share in (0.99, 1.01))
+    inside, beyond = (form(expected + sign * factor * largest) for factor in (0.99, 1.01))
     agree(lambda: inside, lambda: form(expected), [()], tolerance=tolerance)
     with pytest.raises(NotYet):
         agree(lambda: beyond, lambda: form(expected), [()], tolerance=tolerance)

@@ -83,7 +83,7 @@ def test_errors_of_single_precision_forecasts_are_added_in_double():
     assert score.mse_by_step.dtype == score.squared.dtype == torch.float64
 
 
-def test_a_model_is_scored_in_evaluation_mode_without_slopes_and_left_as_it_was():
+def test_a_model_is_scored_in_evaluation_mode_without_gradients_and_left_as_it_was():
     model = Unsteady()
     model.drop.eval()
     score = score_forecasts(model, cut(), batch_size=8)

@@ -58,7 +58,7 @@ def series(**options):
 
 
 def informer():
-    sizes = {"context": L, "guide": 3, "horizon": P, "n_encoder": 2, "n_decoder": 1}
+    sizes = {"context": L, "label_len": 3, "horizon": P, "n_encoder": 2, "n_decoder": 1}
     return Informer(InformerConfig(n_channel=3, n_head=H, d_model=C, **sizes))
 
 
@@ -265,6 +265,37 @@ def test_a_padded_text_gets_the_logits_of_the_text_alone(name, with_cache):
         logits = model(padded, allowed)
     for row, text in zip(logits, texts, strict=True):
         assert_close(row[None, : text.shape[1]], model(text), **EXACT)
+
+
+def read_padded(model, tokens, allowed, with_cache):
+    """Logits of a text with padding before it, in one call or in two with a cache."""
+    if not with_cache:
+        return model(tokens, allowed)
+    cache, begin = Cache(), None if allowed is None else allowed[..., :4, :4]
+    first = model(tokens[:, :4], begin, cache)
+    rest = None if allowed is None else allowed[..., 4:, :]
+    return torch.cat([first, model(tokens[:, 4:], rest, cache)], 1)
+
+
+AFTER_PADDING = ((torch.arange(8) >= 3) | torch.eye(8, dtype=torch.bool)).expand(2, 1, 8, 8)
+
+
+@pytest.mark.parametrize("name", CACHED)
+@pytest.mark.parametrize("with_cache", [False, True])
+def test_padding_before_a_text_is_not_read(name, with_cache):
+    model, tokens = shaken(CACHED[name](8)), some_tokens(2, 8)
+    other = tokens.clone()
+    other[:, :3] = (other[:, :3] + 1) % V
+    for allowed, same in ((AFTER_PADDING, True), (None, False)):
+        one, two = (read_padded(model, x, allowed, with_cache)[:, 3:] for x in (tokens, other))
+        assert torch.allclose(one, two, rtol=0, atol=1e-11) == same
+
+
+@pytest.mark.parametrize("with_cache", [False, True])
+def test_where_positions_are_distances_padding_before_a_text_changes_nothing(with_cache):
+    model, tokens = shaken(CACHED["modern GPT"](8)), some_tokens(2, 8)
+    found = read_padded(model, tokens, AFTER_PADDING, with_cache)
+    assert_close(found[:, 3:], model(tokens[:, 3:]), **EXACT)
 
 
 @pytest.mark.parametrize("norm_first", [True, False])

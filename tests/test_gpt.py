@@ -12,7 +12,6 @@ from torch.testing import assert_close
 from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.inside.certify import dependence
 from coursekit.layers.attention import allow_past
-from coursekit.layers.basic import LayerNorm, RMSNorm
 from coursekit.layers.cache import Cache
 from coursekit.layers.position import SinusoidalPositions
 from coursekit.models.gpt import GPT, GPTConfig, from_gpt2, modern_gpt, to_gpt2
@@ -26,7 +25,7 @@ VARIANTS = {
     "modern": modern_gpt,
     "norm last": lambda config: GPT(config, norm_first=False),
     "sinusoidal": lambda config: GPT(config, positions=SinusoidalPositions),
-    "untied": lambda config: GPT(config, tied=False, norm=RMSNorm, bias=False),
+    "untied": lambda config: GPT(config, tied=False, norm=nn.RMSNorm, bias=False),
 }
 variants = pytest.mark.parametrize("build", VARIANTS.values(), ids=VARIANTS)
 plain_and_modern = pytest.mark.parametrize("build", [GPT, modern_gpt])
@@ -99,7 +98,7 @@ def test_hugging_faces_gpt_with_our_weights_gives_the_same_logits(monkeypatch):
     assert_close(theirs(tokens).logits, ours(tokens), rtol=0, atol=1e-5)
 
 
-def test_slopes_are_those_of_hugging_faces(monkeypatch):
+def test_gradients_are_those_of_hugging_faces(monkeypatch):
     theirs, tokens = hugging_face(monkeypatch), torch.randint(53, (B, 13))
     ours = from_gpt2(theirs.state_dict(), n_head=4)
     theirs(tokens, labels=tokens).loss.backward()
@@ -108,7 +107,7 @@ def test_slopes_are_those_of_hugging_faces(monkeypatch):
     for mine, other in (
         (ours.embedding.weight.grad, theirs.transformer.wte.weight.grad),  # used twice: tied
         (ours.positions.weight.grad, theirs.transformer.wpe.weight.grad),
-        (block.feed_forward.widen.weight.grad.mT, their_block.mlp.c_fc.weight.grad),
+        (block.feed_forward.expand.weight.grad.mT, their_block.mlp.c_fc.weight.grad),
         (block.attention.out.bias.grad, their_block.attn.c_proj.bias.grad),
     ):
         assert_close(mine, other, rtol=0, atol=1e-5)
@@ -241,7 +240,7 @@ def test_more_tokens_than_the_context_are_refused():
     model = GPT(SMALL)
     with pytest.raises(ValueError, match="9 tokens at once exceed the context of 8"):
         model(some_tokens(B, CONTEXT + 1), cache=Cache())
-    with pytest.raises(ValueError, match="step 9 lies beyond the 8 places"):
+    with pytest.raises(ValueError, match="step 9 lies beyond the 8 positions"):
         model(some_tokens(B, CONTEXT + 1))
 
 
@@ -287,7 +286,7 @@ def test_weights_that_write_into_the_stream_start_smaller_by_the_root_of_their_n
         expected = std / math.sqrt(2 * 5) if is_write else std
         assert weight.std().item() == pytest.approx(expected, rel=0.05)
         seen[is_write] += 1
-    assert seen == {True: 10, False: 21}  # q, k, v and widen of five blocks, the embedding
+    assert seen == {True: 10, False: 21}  # q, k, v and expand of five blocks, the embedding
 
 
 def test_the_scale_of_what_is_written_can_be_given():
@@ -369,12 +368,12 @@ def test_a_model_with_norm_last_ends_in_a_norm_of_its_last_block():
     assert_close(stream.var(-1, correction=0), torch.ones(B, T), rtol=1e-2, atol=0)
 
 
-def test_modern_gpt_has_no_bias_no_places_and_a_head_of_its_own():
+def test_modern_gpt_has_no_bias_no_positions_and_a_head_of_its_own():
     model = modern_gpt(SMALL)
     names = [name for name, _ in model.named_parameters()]
     assert not [name for name in names if "bias" in name or "positions" in name]
     assert "head.weight" in names
-    assert not any(isinstance(part, LayerNorm) for part in model.modules())
+    assert not any(isinstance(part, nn.LayerNorm) for part in model.modules())
 
 
 @pytest.mark.parametrize(

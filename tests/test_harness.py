@@ -159,9 +159,9 @@ def good(folder):
     """One run, by two workers, over notebooks in which all is well."""
     for name in ("05_right", "06_right"):
         write(folder / "good" / f"{name}.ipynb", cell(CLAIM.format(name)), cell("2 + 2", "4"))
-    here, elsewhere = (f"two: names (canonical, {place})" for place in ("cache", "package x"))
-    place = cell(f"'{here}'", f"'{elsewhere}'", tags=["data"])
-    write(folder / "good" / "08_place.ipynb", place, data={"names": kind(NAMES)})
+    here, elsewhere = (f"two: names (canonical, {origin})" for origin in ("cache", "package x"))
+    origin = cell(f"'{here}'", f"'{elsewhere}'", tags=["data"])
+    write(folder / "good" / "08_place.ipynb", origin, data={"names": kind(NAMES)})
     there = "['ascii', 'NZST', 'NotADirectoryError']"
     write(folder / "good" / "07_surroundings.ipynb", cell(SURROUNDINGS, there))
     return run(folder, "good", limit=60, workers=True)

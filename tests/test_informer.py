@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from coursekit.evaluate.forecasts import score_forecasts
 from coursekit.inside.certify import certify
 from coursekit.layers.attention import attend
-from coursekit.layers.sparse import prob_sparse
+from coursekit.layers.prob_sparse import prob_sparse
 from coursekit.models.baselines import last_value
 from coursekit.models.informer import Informer, InformerConfig, SeriesEmbedding
 from coursekit.models.relative import RelativeToLast
@@ -20,9 +20,9 @@ from coursekit.training.optimiser import adamw
 from coursekit.windows.forecast import ForecastWindows
 
 B, K = 2, 3
-SIZES = {"n_channel": K, "context": 11, "guide": 4, "horizon": 5, "n_head": 3, "d_model": 12}
+SIZES = {"n_channel": K, "context": 11, "label_len": 4, "horizon": 5, "n_head": 3, "d_model": 12}
 CONFIG = InformerConfig(**SIZES, n_encoder=3, n_decoder=2, d_time=7, known=(2,), dropout=0.0)
-L, G, P = CONFIG.context, CONFIG.guide, CONFIG.horizon
+L, G, P = CONFIG.context, CONFIG.label_len, CONFIG.horizon
 EXACT = {"rtol": 0, "atol": 1e-12}
 
 
@@ -59,7 +59,7 @@ def test_the_steps_are_halved_after_each_block_but_the_last(n_encoder):
     assert Informer(config, distil=False).encode(past, marks).shape == (1, 96, 4)
 
 
-def test_an_embedding_is_the_norm_of_content_place_and_calendar():
+def test_an_embedding_is_the_norm_of_content_position_and_calendar():
     model, (past, _, marks) = informer(), draw()
     embedding, width = model.encoder_embedding, CONFIG.d_model
     start, marks = 3, marks[:, :L]
@@ -88,7 +88,7 @@ def test_without_a_calendar_the_marks_change_nothing():
 
 def test_the_decoder_reads_the_last_steps_then_what_is_known_and_which_is_which():
     past, known, _ = draw()
-    steps = informer().guide(past, known)
+    steps = informer().decoder_input(past, known)
     assert steps.shape == (B, G + P, K + 1)
     assert torch.equal(steps[:, :G, :K], past[:, L - G :])
     assert torch.equal(steps[:, G:, :K], known)
@@ -99,11 +99,11 @@ def test_the_target_of_the_steps_to_come_is_never_read():
     model, (past, known, marks) = informer(), draw()
     leak = known.clone()
     leak[..., 0] = 100.0
-    assert torch.equal(model.guide(past, leak), model.guide(past, known))
+    assert torch.equal(model.decoder_input(past, leak), model.decoder_input(past, known))
     assert torch.equal(model(past, leak, marks), model(past, known, marks))
 
 
-def test_a_step_has_the_same_place_in_encoder_and_decoder():
+def test_a_step_has_the_same_position_in_encoder_and_decoder():
     model, seen = informer(), []
     for embedding in (model.encoder_embedding, model.decoder_embedding):
         embedding.register_forward_pre_hook(lambda _, inputs: seen.append(inputs))
@@ -119,7 +119,7 @@ def test_no_forecast_depends_on_what_is_known_of_a_later_step():
     model, (past, known, marks) = informer(), draw()
     certificate = certify(lambda known: model(past, known, marks)[..., None], known)
     assert certificate.causal
-    assert (certificate.slopes.diagonal() > 0).all(), "not even its own step is read"
+    assert (certificate.gradients.diagonal() > 0).all(), "not even its own step is read"
     leaky = informer(decoder_rule=attend)
     assert not certify(lambda known: leaky(past, known, marks)[..., None], known).causal
 
@@ -139,7 +139,7 @@ def test_no_example_depends_on_another():
     assert torch.equal(model(*inputs), forecast), "two calls differ"
 
 
-def test_every_weight_gets_a_slope():
+def test_every_weight_gets_a_gradient():
     model = informer()
     model(*draw()).square().sum().backward()
     without = [name for name, p in model.named_parameters() if not p.grad.abs().sum() > 0]
@@ -162,7 +162,7 @@ def test_blocks_that_add_nothing_leave_the_embedding():
     width = (CONFIG.d_model,)
     expected = F.layer_norm(model.encoder_embedding(past, marks[:, :L]), width)
     assert_close(model.encode(past, marks[:, :L]), expected, **EXACT)
-    x = model.decoder_embedding(model.guide(past, known), marks[:, L - G :], L - G)
+    x = model.decoder_embedding(model.decoder_input(past, known), marks[:, L - G :], L - G)
     assert_close(
         model(past, known, marks), model.head(F.layer_norm(x[:, G:], width))[..., 0], **EXACT
     )
@@ -199,21 +199,21 @@ def test_sizes_below_1_are_refused(wrong):
         InformerConfig(**wrong)
 
 
-@pytest.mark.parametrize("guide", [-1, 12])
-def test_a_guide_longer_than_the_past_is_refused(guide):
-    with pytest.raises(ValueError, match=f"guide={guide} must lie between 0 and"):
-        InformerConfig(**SIZES | {"guide": guide})
+@pytest.mark.parametrize("label_len", [-1, 12])
+def test_start_tokens_longer_than_the_past_are_refused(label_len):
+    with pytest.raises(ValueError, match=f"label_len={label_len} must lie between 0 and"):
+        InformerConfig(**SIZES | {"label_len": label_len})
 
 
-def test_it_can_do_without_a_guide():
-    model, inputs = informer(InformerConfig(**SIZES | {"guide": 0}, dropout=0.0)), draw()
+def test_it_can_do_without_start_tokens():
+    model, inputs = informer(InformerConfig(**SIZES | {"label_len": 0}, dropout=0.0)), draw()
     assert model(*inputs).shape == (B, P)
 
 
 def test_it_learns_a_wave_that_the_last_value_misses(monkeypatch):
     monkeypatch.setenv("COURSEKIT_PLAIN", "1")
     wave = (torch.arange(400) * math.tau / 12).sin()
-    config = InformerConfig(context=24, guide=6, horizon=6, n_head=2, d_model=16, dropout=0.0)
+    config = InformerConfig(context=24, label_len=6, horizon=6, n_head=2, d_model=16, dropout=0.0)
     windows = wave.unfold(0, 30, 1)
 
     def take(rows):
@@ -233,7 +233,7 @@ def test_it_learns_a_wave_that_the_last_value_misses(monkeypatch):
 
 
 def test_dropout_reaches_the_embedding_of_a_series():
-    config = InformerConfig(context=30, horizon=5, guide=9, dropout=0.5)
+    config = InformerConfig(context=30, horizon=5, label_len=9, dropout=0.5)
     embedding = SeriesEmbedding(1, config, calendar=None).train()
     torch.manual_seed(0)
     dropped = embedding(torch.randn(4, 30, 1), torch.zeros(4, 30, 3, dtype=torch.long)) == 0
@@ -255,7 +255,7 @@ def test_a_known_column_is_declared_once_and_compared_with_the_windows(columns):
     sizes = {"past": 6, "horizon": 3, "start": 6, "stop": 60}
     windows = ForecastWindows(values=values, calendar=marks, known=columns, **sizes)
     inputs, _ = windows.take(torch.arange(4))
-    config = InformerConfig(n_channel=3, context=6, guide=2, horizon=3, known=columns)
+    config = InformerConfig(n_channel=3, context=6, label_len=2, horizon=3, known=columns)
     seen, model = [], Informer(config)
     model.register_forward_pre_hook(lambda _, given: seen.extend(given))
     wrapped = RelativeToLast(model)

@@ -3,7 +3,13 @@
 import pytest
 import torch
 
-from coursekit.exercises import informer
+from coursekit.exercises.small_models import (
+    MeanOfAll,
+    Ranked,
+    RankedOnArrival,
+    RunningMean,
+    Smoothed,
+)
 from coursekit.inside.certify import certify
 
 
@@ -12,22 +18,22 @@ def draw(steps=7):  # many examples, for a rank moves rarely
     return torch.randn(64, steps, 1, generator=generator, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("model", [informer.RunningMean(), informer.RankedOnArrival()])
+@pytest.mark.parametrize("model", [RunningMean(), RankedOnArrival()])
 def test_a_clean_model_is_certified(model):
     assert certify(model, draw()).holds
 
 
 @pytest.mark.parametrize(
-    ("model", "slope_finds_it"),
-    [(informer.MeanOfAll(), True), (informer.Smoothed(), True), (informer.Ranked(), False)],
+    ("model", "gradient_finds_it"),
+    [(MeanOfAll(), True), (Smoothed(), True), (Ranked(), False)],
 )
-def test_a_leaking_model_is_found_out_and_a_rank_by_trial_only(model, slope_finds_it):
+def test_a_leaking_model_is_found_out_and_a_rank_by_trial_only(model, gradient_finds_it):
     found = certify(model, draw())
     assert not found.causal
-    assert (found.slope > 0) == slope_finds_it
+    assert (found.gradient > 0) == gradient_finds_it
 
 
 def test_no_model_can_read_beyond_the_last_step():
     x = draw()
-    for model in (informer.MeanOfAll(), informer.Smoothed(), informer.Ranked()):
+    for model in (MeanOfAll(), Smoothed(), Ranked()):
         assert certify(model, x).moves[-1].max() == 0

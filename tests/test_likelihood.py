@@ -36,9 +36,9 @@ def uniform(vocab_size, order):
 
 
 def test_mean_nll_is_the_sum_of_logs_by_hand():
-    shares = smooth(count_ngrams(PAIRS, 5), 1.0)
-    logs = [math.log(shares[i, j]) for i, j in PAIRS.tolist()]
-    assert mean_nll(NGram(shares), PAIRS) == pytest.approx(-sum(logs) / len(logs), abs=1e-12)
+    probabilities = smooth(count_ngrams(PAIRS, 5), 1.0)
+    logs = [math.log(probabilities[i, j]) for i, j in PAIRS.tolist()]
+    assert mean_nll(NGram(probabilities), PAIRS) == pytest.approx(-sum(logs) / len(logs), abs=1e-12)
 
 
 def test_mean_nll_takes_logits_that_are_not_normalised():
@@ -85,15 +85,15 @@ def test_table_loss_equals_the_loss_token_by_token(order):
     by_token = F.cross_entropy(logits[row], windows[:, -1])
     by_table = table_nll(logits, count_ngrams(windows, 5))
     assert_close(by_table, by_token)
-    slopes = [torch.autograd.grad(loss, logits)[0] for loss in (by_table, by_token)]
-    assert_close(*slopes)
+    gradients = [torch.autograd.grad(loss, logits)[0] for loss in (by_table, by_token)]
+    assert_close(*gradients)
 
 
 def test_a_cell_without_counts_adds_nothing_even_if_impossible():
     counts = count_ngrams(PAIRS, 5)
-    shares = smooth(counts, 0.0)
-    found = table_nll(shares.log(), counts)
-    assert found.item() == pytest.approx(mean_nll(NGram(shares), PAIRS), abs=1e-12)
+    probabilities = smooth(counts, 0.0)
+    found = table_nll(probabilities.log(), counts)
+    assert found.item() == pytest.approx(mean_nll(NGram(probabilities), PAIRS), abs=1e-12)
 
 
 def test_table_loss_is_infinite_where_an_impossible_token_was_counted():
@@ -149,8 +149,8 @@ def test_the_score_does_not_depend_on_how_many_are_scored_at_once(monkeypatch):
 def test_the_loss_of_the_next_token_is_the_mean_of_logs_by_hand():
     torch.manual_seed(0)
     logits, targets = torch.randn(2, 3, 5).double(), torch.randint(5, (2, 3))
-    shares = logits.exp() / logits.exp().sum(-1, keepdim=True)
-    logs = [math.log(shares[b, t, targets[b, t]]) for b in range(2) for t in range(3)]
+    probabilities = logits.exp() / logits.exp().sum(-1, keepdim=True)
+    logs = [math.log(probabilities[b, t, targets[b, t]]) for b in range(2) for t in range(3)]
     assert next_token_loss(logits, targets).item() == pytest.approx(-sum(logs) / 6, abs=1e-12)
 
 
@@ -183,9 +183,9 @@ def token_by_token(model, tokens, stride, context):
     losses, begin = {}, 0
     while len(losses) < len(tokens) - 1:
         window = tokens[begin : begin + context + 1]
-        shares = model(window[None, :-1]).detach().log_softmax(-1)[0]
+        probabilities = model(window[None, :-1]).detach().log_softmax(-1)[0]
         for t, target in enumerate(window[1:].tolist()):
-            losses.setdefault(begin + t, -shares[t, target].item())
+            losses.setdefault(begin + t, -probabilities[t, target].item())
         begin += stride
     return sum(losses.values()) / len(losses)
 
@@ -222,7 +222,7 @@ def test_windows_lie_side_by_side_unless_a_stride_is_given():
 
 
 class Unmoved(torch.nn.Module):
-    """Predicts the same shares everywhere, whatever it has read."""
+    """Predicts the same probabilities everywhere, whatever it has read."""
 
     context = 8
 
@@ -271,7 +271,7 @@ def test_a_text_is_scored_in_evaluation_mode_and_the_model_left_as_it_was():
 
 
 class Uniform(torch.nn.Module):
-    """Gives each of five tokens the same share; it has nothing to train."""
+    """Gives each of five tokens the same probability; it has nothing to train."""
 
     context = 4
 

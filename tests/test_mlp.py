@@ -8,7 +8,6 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.layers.basic import Tanh
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.wavenet import PairFusion, PairFusionConfig
 from coursekit.training.engine import Engine
@@ -117,7 +116,7 @@ def test_activation_and_gain_are_arguments():
     assert kinds == ["Linear", "ReLU", "Linear", "ReLU"]
     assert model.hidden[0].weight.std() > 10
     assert not model(torch.randint(11, (2, 3))).any()
-    assert isinstance(MLP(MLPConfig(**SIZES)).hidden[1], Tanh)
+    assert isinstance(MLP(MLPConfig(**SIZES)).hidden[1], nn.Tanh)
 
 
 def test_a_short_context_is_refused():

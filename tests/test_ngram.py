@@ -66,10 +66,10 @@ def test_an_id_outside_the_vocabulary_is_not_counted(wrong):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("rule", [lambda c: smooth(c, 0.0), lambda c: smooth(c, 0.3), kneser_ney])
 def test_every_row_of_probabilities_sums_to_1(order, rule):
-    shares = rule(counts_of(order))
-    assert shares.dtype == torch.float64
-    assert (shares >= 0).all()
-    assert_close(shares.sum(-1), torch.ones(len(shares)).double(), atol=1e-12, rtol=0)
+    probabilities = rule(counts_of(order))
+    assert probabilities.dtype == torch.float64
+    assert (probabilities >= 0).all()
+    assert_close(probabilities.sum(-1), torch.ones(len(probabilities)).double(), atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(("nltk_model", "alpha"), [((Laplace,), 1.0), ((Lidstone, 0.25), 0.25)])
@@ -96,8 +96,8 @@ def test_kneser_ney_is_computed_in_float64():
 
 
 def test_no_fake_counts_means_maximum_likelihood():
-    shares = smooth(torch.tensor([[1, 3, 0]]), 0.0)
-    assert_close(shares, torch.tensor([[0.25, 0.75, 0.0]]).double())
+    probabilities = smooth(torch.tensor([[1, 3, 0]]), 0.0)
+    assert_close(probabilities, torch.tensor([[0.25, 0.75, 0.0]]).double())
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
@@ -113,7 +113,7 @@ def test_negative_fake_counts_are_refused():
         smooth(counts_of(2), -0.1)
 
 
-# NLTK's KneserNeyInterpolated ends at the bare shares of continuation counts. Ours discounts
+# NLTK's KneserNeyInterpolated ends at the bare probabilities of continuation counts. Ours discounts
 # that table too and backs it with 1 / V, so that no letter is impossible. The two differ at
 # every order; the oracle is the definition, spelled with strings.
 def kneser_ney_of(runs, context, letter, discount):
@@ -141,10 +141,10 @@ def test_kneser_ney_agrees_with_its_definition_on_strings(order, discount):
 
 def test_a_token_bound_to_one_partner_gains_little_elsewhere():
     counts = torch.tensor([[0, 9, 0], [2, 0, 1], [1, 0, 1]])  # token 1 only ever follows token 0
-    shares = kneser_ney(counts)
+    probabilities = kneser_ney(counts)
     assert counts.sum(0).argmax() == 1
-    assert shares[1, 1] < shares[1, 0]
-    assert shares[2, 1] < min(shares[2, 0], shares[2, 2])
+    assert probabilities[1, 1] < probabilities[1, 0]
+    assert probabilities[2, 1] < min(probabilities[2, 0], probabilities[2, 2])
 
 
 def test_counts_that_are_no_table_of_runs_are_refused():
@@ -199,7 +199,7 @@ def test_bigram_reads_only_the_last_token():
     assert model(torch.tensor([[0, 3]])).equal(model(torch.tensor([[4, 2, 3]])))
 
 
-def test_bigram_learns_the_shares_of_maximum_likelihood():
+def test_bigram_learns_the_probabilities_of_maximum_likelihood():
     torch.manual_seed(0)
     windows, model = windows_of(2), Bigram(V)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.3)

@@ -45,6 +45,14 @@ def test_a_grid_need_not_begin_at_zero():
     assert grid.decode(torch.tensor([0, 4])).tolist() == [-1, 1]
 
 
+@pytest.mark.parametrize(("high", "step"), [(0.3, 0.1), (0.7, 0.1), (1.1, 0.1), (2.3, 0.01)])
+def test_a_grid_ends_where_it_says_whatever_the_rounding(high, step):
+    grid = Grid(low=0, high=high, step=step)  # 0.3 / 0.1 is 2.9999999999999996
+    last = torch.tensor([len(grid) - 1])
+    assert grid.decode(last).item() == pytest.approx(high)
+    assert grid.encode(column(high)).equal(last)
+
+
 def test_what_lies_beyond_gets_the_first_or_the_last_level_and_is_counted():
     rates = column(-0.75, 0, 2.5, 5, 5.001, math.inf)
     assert RATES.encode(rates).tolist() == [0, 0, 250, 500, 500, 500]

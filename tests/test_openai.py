@@ -237,12 +237,12 @@ def test_without_any_source_the_remedy_is_named(tiny):
     assert provenance() == {}
 
 
-@pytest.mark.parametrize(("where", "place"), [(2, "folder TIKTOKEN_CACHE_DIR"), (3, "cache")])
-def test_a_verified_copy_is_used_and_named(tiny, where, place, capsys):
+@pytest.mark.parametrize(("where", "origin"), [(2, "folder TIKTOKEN_CACHE_DIR"), (3, "cache")])
+def test_a_verified_copy_is_used_and_named(tiny, where, origin, capsys):
     file, content = tiny[:2]
     (tiny[where] / file.address_key).write_bytes(content)
     assert store.read_packaged(file) == "two words\n"
-    assert capsys.readouterr().out == f"tiny: two words (canonical, {place})\n"
+    assert capsys.readouterr().out == f"tiny: two words (canonical, {origin})\n"
     assert (kind(file), provenance()) == ("canonical", {"tiny": "canonical"})
 
 

@@ -1,4 +1,4 @@
-"""How slopes become a step: AdamW written out, matrices turned, and which rule moves what."""
+"""How gradients become a step: AdamW written out, matrices turned, and which rule moves what."""
 
 from itertools import pairwise
 
@@ -27,7 +27,7 @@ def small_gpt(seed=0):
     return GPT(SIZES).double()
 
 
-def slopes_of(model, step):
+def gradients_of(model, step):
     g = torch.Generator().manual_seed(step)
     tokens = torch.randint(11, (3, 6), generator=g)
     model.zero_grad()
@@ -41,7 +41,7 @@ def test_the_written_out_adamw_is_pytorchs():
     fused = torch.optim.AdamW(decay_groups(theirs, 0.3), lr=0.01, **options)
     for step in range(50):
         for model, optimiser in ((ours, plain), (theirs, fused)):
-            slopes_of(model, step)
+            gradients_of(model, step)
             optimiser.step()
     for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
         assert_close(p, q, rtol=0, atol=1e-7)
@@ -53,19 +53,19 @@ def test_the_default_settings_of_the_written_out_adamw_are_pytorchs():
     assert all(group[k] == theirs[k] for k in ("betas", "eps", "weight_decay"))
 
 
-def test_the_first_direction_is_the_sign_of_the_slope():
-    slope = torch.tensor([2e-4, -3.0, 0.5], dtype=torch.float64)
-    assert_close(adam_direction(slope, {}), slope.sign(), rtol=0, atol=1e-4)
+def test_the_first_direction_is_the_sign_of_the_gradient():
+    gradient = torch.tensor([2e-4, -3.0, 0.5], dtype=torch.float64)
+    assert_close(adam_direction(gradient, {}), gradient.sign(), rtol=0, atol=1e-4)
 
 
-def test_a_steady_slope_keeps_its_direction_and_length():
-    memory, slope = {}, torch.tensor([2.0, -0.1], dtype=torch.float64)
+def test_a_steady_gradient_keeps_its_direction_and_length():
+    memory, gradient = {}, torch.tensor([2.0, -0.1], dtype=torch.float64)
     for _ in range(30):
-        assert_close(adam_direction(slope, memory), slope.sign(), rtol=0, atol=1e-6)
+        assert_close(adam_direction(gradient, memory), gradient.sign(), rtol=0, atol=1e-6)
     assert memory["step"] == 30
 
 
-def test_a_parameter_without_a_slope_stays():
+def test_a_parameter_without_a_gradient_stays():
     moved, idle = (nn.Parameter(torch.ones(2)) for _ in range(2))
     moved.grad = torch.ones(2)
     PlainAdamW([moved, idle], 0.1, weight_decay=0.5).step()
@@ -116,14 +116,14 @@ def turned_by_hand(matrix):
     return u @ values.diag() @ vh
 
 
-def muon_by_hand(weight, slopes, rate, momentum, decay):
+def muon_by_hand(weight, gradients, lr, momentum, decay):
     """One matrix at a time, with the singular values of `turned_by_hand`."""
     mean = torch.zeros_like(weight)
-    for slope in slopes:
-        mean = momentum * mean + (1 - momentum) * slope
-        ahead = (1 - momentum) * slope + momentum * mean
+    for gradient in gradients:
+        mean = momentum * mean + (1 - momentum) * gradient
+        ahead = (1 - momentum) * gradient + momentum * mean
         scale = max(1.0, weight.shape[0] / weight.shape[1]) ** 0.5
-        weight = (1 - rate * decay) * weight - rate * scale * turned_by_hand(ahead)
+        weight = (1 - lr * decay) * weight - lr * scale * turned_by_hand(ahead)
     return weight
 
 
@@ -131,16 +131,18 @@ def test_muon_moves_each_matrix_by_its_formula():
     shapes = [(8, 3), (3, 8), (8, 3)]  # two of one shape are stacked
     g = torch.Generator().manual_seed(2)
     weights = [torch.randn(s, dtype=torch.float64, generator=g) for s in shapes]
-    slopes = [[torch.randn(s, dtype=torch.float64, generator=g) for s in shapes] for _ in range(4)]
+    gradients = [
+        [torch.randn(s, dtype=torch.float64, generator=g) for s in shapes] for _ in range(4)
+    ]
     parameters = [nn.Parameter(w.clone()) for w in weights]
     group = {"params": parameters, "momentum": 0.9, "weight_decay": 0.2}
     optimiser = Muon([group], 0.05)
-    for step in slopes:
-        for p, slope in zip(parameters, step, strict=True):
-            p.grad = slope.clone()
+    for step in gradients:
+        for p, gradient in zip(parameters, step, strict=True):
+            p.grad = gradient.clone()
         optimiser.step()
     for i, p in enumerate(parameters):
-        expected = muon_by_hand(weights[i], [s[i] for s in slopes], 0.05, 0.9, 0.2)
+        expected = muon_by_hand(weights[i], [s[i] for s in gradients], 0.05, 0.9, 0.2)
         # The 1e-7 beside the norm moves a singular value by less than 1e-6; four steps of 0.05.
         assert_close(p.detach(), expected, rtol=0, atol=2e-7)
 
@@ -173,12 +175,12 @@ def test_a_step_of_muon_is_as_long_in_every_direction():
     p.grad = torch.diag(torch.tensor([1.0, 0.5, 0.1, 0.02], dtype=torch.float64))
     Muon([{"params": [p], "momentum": 0.95}], 0.1).step()
     lengths = -p.detach().diagonal()
-    assert lengths.max() / lengths.min() < 1.8  # the slopes differ by a factor of 50
+    assert lengths.max() / lengths.min() < 1.8  # the gradients differ by a factor of 50
 
 
 def test_muon_takes_the_matrices_of_the_blocks_and_adamw_all_else():
     model = small_gpt()
-    optimiser = muon(model, 0.02, rest_rate=0.003, momentum=0.8, weight_decay=0.1)
+    optimiser = muon(model, 0.02, rest_lr=0.003, momentum=0.8, weight_decay=0.1)
     names = {id(p): name for name, p in model.named_parameters()}
     matrices, tables, vectors = (
         sorted(names[id(p)] for p in group["params"]) for group in optimiser.param_groups
@@ -193,16 +195,16 @@ def test_muon_takes_the_matrices_of_the_blocks_and_adamw_all_else():
 
 def test_the_settings_of_adamw_are_those_it_names():
     model = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))
-    for rate, decay in ((0.1, 0.0), (0.02, 0.3)):
-        optimiser = adamw(model, rate, weight_decay=decay)
+    for lr, decay in ((0.1, 0.0), (0.02, 0.3)):
+        optimiser = adamw(model, lr, weight_decay=decay)
         groups = optimiser.param_groups
-        assert [(g["lr"], g["weight_decay"]) for g in groups] == [(rate, decay), (rate, 0.0)]
+        assert [(g["lr"], g["weight_decay"]) for g in groups] == [(lr, decay), (lr, 0.0)]
         assert all((g["betas"], g["eps"]) == ((0.9, 0.99), 1e-8) for g in groups)
     assert adamw(model, 0.1).param_groups[0]["weight_decay"] == 0.0
 
 
 def test_the_settings_of_muon_that_are_not_given_are_those_it_names():
-    optimiser = muon(small_gpt(), 0.02, rest_rate=0.003)
+    optimiser = muon(small_gpt(), 0.02, rest_lr=0.003)
     assert optimiser.param_groups[0]["momentum"] == 0.9
     assert all(g["weight_decay"] == 0.0 for g in optimiser.param_groups)
     assert all((g["betas"], g["eps"]) == ((0.9, 0.99), 1e-8) for g in optimiser.param_groups)
@@ -210,10 +212,10 @@ def test_the_settings_of_muon_that_are_not_given_are_those_it_names():
 
 def test_what_is_not_a_matrix_of_a_block_moves_as_adamw_moves_it():
     ours, theirs = small_gpt(), small_gpt()
-    optimiser = muon(ours, 0.02, rest_rate=0.01, weight_decay=0.1)
+    optimiser = muon(ours, 0.02, rest_lr=0.01, weight_decay=0.1)
     reference = adamw(theirs, 0.01, weight_decay=0.1)
     for model, rule in ((ours, optimiser), (theirs, reference)):
-        slopes_of(model, 0)
+        gradients_of(model, 0)
         rule.step()
     matrices = {id(p) for p in optimiser.param_groups[0]["params"]}
     for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
@@ -222,16 +224,16 @@ def test_what_is_not_a_matrix_of_a_block_moves_as_adamw_moves_it():
 
 def test_a_training_with_muon_goes_on_from_its_state():
     through, stopped = small_gpt(), small_gpt()
-    first, before = (muon(m, 0.02, rest_rate=0.01) for m in (through, stopped))
+    first, before = (muon(m, 0.02, rest_lr=0.01) for m in (through, stopped))
     for step in range(3):
         for model, rule in ((through, first), (stopped, before)):
-            slopes_of(model, step)
+            gradients_of(model, step)
             rule.step()
-    after = muon(stopped, 0.02, rest_rate=0.01)
+    after = muon(stopped, 0.02, rest_lr=0.01)
     after.load_state_dict(before.state_dict())
     for step in range(3, 5):
         for model, rule in ((through, first), (stopped, after)):
-            slopes_of(model, step)
+            gradients_of(model, step)
             rule.step()
     for p, q in zip(through.parameters(), stopped.parameters(), strict=True):
         assert_close(p, q)
@@ -239,12 +241,10 @@ def test_a_training_with_muon_goes_on_from_its_state():
 
 def test_muon_asks_for_blocks():
     with pytest.raises(ValueError, match="use adamw"):
-        muon(nn.Linear(3, 3), 0.02, rest_rate=0.01)
+        muon(nn.Linear(3, 3), 0.02, rest_lr=0.01)
 
 
-@pytest.mark.parametrize(
-    "make", [lambda m: adamw(m, 0.01), lambda m: muon(m, 0.05, rest_rate=0.01)]
-)
+@pytest.mark.parametrize("make", [lambda m: adamw(m, 0.01), lambda m: muon(m, 0.05, rest_lr=0.01)])
 def test_one_batch_is_learnt(make):
     model = small_gpt()
     optimiser, losses = make(model), []

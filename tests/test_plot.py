@@ -4,7 +4,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from coursekit.notebook.plot import color_tokens, draw_boxes, layer_histograms, ratio_curves
+from coursekit.notebook.plot import (
+    SEQUENTIAL,
+    color_tokens,
+    draw_boxes,
+    layer_histograms,
+    letter_table,
+    ratio_curves,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +27,27 @@ def test_a_diagram_has_each_box_and_each_arrow():
     assert texts.count("") == 2
 
 
+def test_a_table_over_letters_has_a_row_for_each_letter_before():
+    table = np.array([[0.0, 1.0], [2.0, 3.0]])
+    ax = letter_table(table, "xy", label="how often")
+    (mesh,) = ax.collections
+    assert np.array_equal(mesh.get_array().reshape(2, 2), table)
+    assert mesh.get_cmap().name == plt.get_cmap(SEQUENTIAL).name
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["x", "y"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("next letter", "previous letter")
+    assert mesh.colorbar.ax.get_ylabel() == "how often"
+
+
+def test_the_options_of_a_table_win_over_the_houses():
+    mask = [[True, False], [False, False]]
+    options = {"cmap": "Greys", "cbar_kws": {"label": "other"}, "vmax": 9, "mask": mask}
+    (mesh,) = letter_table(np.ones((2, 2)), "xy", label="how often", **options).collections
+    assert mesh.get_cmap().name == "Greys"
+    assert mesh.colorbar.ax.get_ylabel() == "other"
+    assert mesh.get_clim()[1] == 9
+    assert mesh.get_array().mask.reshape(2, 2).tolist() == mask
+
+
 def test_an_arrow_to_nowhere_is_refused():
     with pytest.raises(ValueError, match=r"arrows lead to \['z'\]"):
         draw_boxes({"a": (0, 0)}, [("a", "z")])
@@ -31,9 +59,9 @@ def test_each_layer_has_its_outline_and_its_note():
     ax = layer_histograms(layers, xlabel="x", note=lambda values: f"{values.std():.2f}")
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == [f"{k}: {v.std():.2f}" for k, v in enumerate(layers.values(), 1)]
-    shares = [patch.get_data().values for patch in ax.patches]
-    assert all(0.97 < share.sum() <= 1 for share in shares)
-    assert shares[1].max() > 3 * shares[0].max()  # the narrow one is higher
+    fractions = [patch.get_data().values for patch in ax.patches]
+    assert all(0.97 < fraction.sum() <= 1 for fraction in fractions)
+    assert fractions[1].max() > 3 * fractions[0].max()  # the narrow one is higher
     assert ax.get_yscale() == "linear"
 
 
@@ -43,14 +71,14 @@ def test_a_layer_without_a_note_is_named_by_its_number():
     assert ax.get_yscale() == "log"
 
 
-def test_update_ratios_are_smoothed_and_guided():
+def test_update_ratios_are_smoothed_and_have_a_reference():
     ratios = {"a": [-2.0] * 30, "b": list(np.linspace(-4, -2, 30))}
     ax = ratio_curves(ratios, ["first", "second"], smooth=10)
-    first, second, guide = ax.lines
+    first, second, reference = ax.lines
     assert list(first.get_xdata()) == list(range(10, 31))
     assert np.allclose(first.get_ydata(), -2)
     assert second.get_ydata()[0] == pytest.approx(np.mean(ratios["b"][:10]))
-    assert set(guide.get_ydata()) == {-3.0}
+    assert set(reference.get_ydata()) == {-3.0}
 
 
 def test_fewer_steps_than_are_averaged_give_one_point_their_mean():

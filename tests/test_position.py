@@ -56,7 +56,7 @@ def test_codes_of_equal_distance_have_equal_products():
 
 
 @ADDED
-def test_each_step_gets_the_vector_of_its_place(positions):
+def test_each_step_gets_the_vector_of_its_position(positions):
     added = positions(S, C)
     table = added(torch.zeros(1, S, C))[0]
     assert len(set(map(tuple, table.tolist()))) == S
@@ -67,8 +67,8 @@ def test_each_step_gets_the_vector_of_its_place(positions):
 
 @ADDED
 @pytest.mark.parametrize(("steps", "start"), [(S + 1, 0), (T, S - T + 1), (1, S)])
-def test_no_step_lies_beyond_the_places(positions, steps, start):
-    with pytest.raises(ValueError, match=f"step {start + steps} lies beyond the 7 places"):
+def test_no_step_lies_beyond_the_positions(positions, steps, start):
+    with pytest.raises(ValueError, match=f"step {start + steps} lies beyond the 7 positions"):
         positions(S, C)(torch.zeros(B, steps, C), start)
 
 
@@ -93,9 +93,9 @@ def rotate_complex(x, start=0):
     """The same turn, by the product of complex numbers."""
     steps, width = x.shape[-2:]
     z = torch.complex(x[..., : width // 2], x[..., width // 2 :])
-    places = torch.arange(start, start + steps).double()
+    positions = torch.arange(start, start + steps).double()
     speeds = 10000.0 ** (-2 * torch.arange(width // 2).double() / width)
-    turned = z * torch.exp(1j * places[:, None] * speeds)
+    turned = z * torch.exp(1j * positions[:, None] * speeds)
     return torch.cat([turned.real, turned.imag], -1)
 
 
@@ -115,7 +115,15 @@ def test_rotating_equals_hugging_faces_llama():
         assert_close(ours, other, rtol=0, atol=1e-6)
 
 
-def test_rotating_keeps_lengths_and_the_first_place():
+@pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-6), (torch.bfloat16, 0.03)])
+def test_far_angles_are_as_exact_as_the_numbers_that_are_turned(dtype, error):
+    x = normal(T, D).to(dtype)
+    turned, exact = rotate(x, 5000), rotate_complex(x.double(), 5000)
+    assert turned.dtype == dtype
+    assert_close(turned.double(), exact, rtol=0, atol=error)
+
+
+def test_rotating_keeps_lengths_and_the_first_position():
     x = normal(B, H, T, D)
     assert_close(rotate(x, 11).norm(dim=-1), x.norm(dim=-1), **EXACT)
     assert torch.equal(rotate(x)[..., 0, :], x[..., 0, :])
@@ -135,7 +143,7 @@ def test_rotating_needs_pairs_of_channels():
         rotate(torch.zeros(T, 5))
 
 
-def test_a_place_before_the_first_is_refused():
+def test_a_position_before_the_first_is_refused():
     with pytest.raises(ValueError, match=r"start=-1 .* as many keys as queries"):
         rotary(attend)(normal(T, D), normal(T - 1, D), normal(T - 1, C), None)
 
@@ -154,7 +162,7 @@ def test_rotary_passes_on_what_is_allowed():
     assert_close(rotary(attend)(q, k, v, allowed), expected, **EXACT)
 
 
-def test_a_first_use_without_slopes_leaves_training_possible():
+def test_a_first_use_without_gradients_leaves_training_possible():
     with torch.inference_mode():
         rotate(torch.zeros(23, 34))  # a size that no other test has used
     x = torch.randn(23, 34, requires_grad=True)
@@ -171,7 +179,7 @@ def test_a_calendar_vector_is_the_formula():
     calendar = CalendarEmbedding(S, C, (3, 2)).double()
     marks = torch.tensor([[[0, 1], [2, 0], [2, 1]], [[1, 1], [1, 0], [0, 0]]])
     table, other = (one.weight for one in calendar.tables)
-    (w1, b1), (w2, b2) = ((layer.weight, layer.bias) for layer in (calendar.widen, calendar.out))
+    (w1, b1), (w2, b2) = ((layer.weight, layer.bias) for layer in (calendar.expand, calendar.out))
     for b in range(2):
         for t in range(3):
             hour, day = marks[b, t].tolist()

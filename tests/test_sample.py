@@ -48,11 +48,11 @@ def test_sampling_leaves_the_global_generator_alone():
 
 
 def test_draws_follow_the_row_of_the_context():
-    shares = smooth(count_ngrams(word_windows(WORDS, LETTERS, 2), 4), 0.5)
-    model, pick = NGram(shares), pick_by_chance(Generator().manual_seed(3))
+    probabilities = smooth(count_ngrams(word_windows(WORDS, LETTERS, 2), 4), 0.5)
+    model, pick = NGram(probabilities), pick_by_chance(Generator().manual_seed(3))
     prompt = LETTERS.encode("ca")
     drawn = Counter(next(generate(model, prompt, pick)) for _ in range(2000))
-    expected = dict(enumerate(shares[1].tolist()))
+    expected = dict(enumerate(probabilities[1].tolist()))
     assert chi_square(drawn, expected) < 16.3  # 3 degrees of freedom, p = 0.001
 
 
@@ -66,11 +66,13 @@ def test_a_unigram_model_uses_no_context():
     assert model.context == 0
     text = sample_text(model, LETTERS, "", 2000, Generator().manual_seed(4))
     letters = Counter("".join(f"{word}." for word in WORDS))
-    shares = {x: letters[x] / letters.total() for x in LETTERS.characters}
-    assert chi_square(Counter(text), shares) < 16.3
+    probabilities = {x: letters[x] / letters.total() for x in LETTERS.characters}
+    assert chi_square(Counter(text), probabilities) < 16.3
     assert chi_square(Counter(text), dict.fromkeys(LETTERS.characters, 0.25)) > 100
     pairs = Counter(zip(text[::2], text[1::2], strict=True))
-    apart = {(x, y): shares[x] * shares[y] for x in shares for y in shares}
+    apart = {
+        (x, y): probabilities[x] * probabilities[y] for x in probabilities for y in probabilities
+    }
     assert chi_square(pairs, apart) < 37.7  # 15 degrees of freedom, p = 0.001
 
 
@@ -118,8 +120,10 @@ def test_a_low_temperature_takes_the_likeliest():
 def test_temperature_divides_the_logits():
     model = model_of(1, alpha=1.0)
     text = sample_text(model, LETTERS, "", 5000, Generator().manual_seed(0), temperature=0.5)
-    shares = model.log_table[0].exp() ** 2
-    expected = dict(zip(LETTERS.characters, (shares / shares.sum()).tolist(), strict=True))
+    probabilities = model.log_table[0].exp() ** 2
+    expected = dict(
+        zip(LETTERS.characters, (probabilities / probabilities.sum()).tolist(), strict=True)
+    )
     assert chi_square(Counter(text), expected) < 16.3  # 3 degrees of freedom, 0.1 %
 
 
@@ -139,7 +143,7 @@ def drawn_from(logits, n, **options):
 
 @pytest.mark.parametrize("temperature", [0.5, 3])
 @pytest.mark.parametrize("top_k", [None, 1, 2, 4, 9])
-def test_draws_follow_the_shares_of_the_likeliest(temperature, top_k):
+def test_draws_follow_the_probabilities_of_the_likeliest(temperature, top_k):
     likeliest = sorted(range(5), key=lambda i: -LOGITS[i])[:top_k]
     weights = {i: math.exp(LOGITS[i] / temperature) for i in likeliest}
     expected = {i: weights.get(i, 0) / sum(weights.values()) for i in range(5)}

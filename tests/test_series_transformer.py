@@ -10,7 +10,6 @@ from torch.testing import assert_close
 
 from coursekit.evaluate.likelihood import gaussian_nll
 from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
-from coursekit.layers.basic import RMSNorm
 from coursekit.layers.block import relu_squared
 from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import ConvolvedAttention
@@ -36,7 +35,7 @@ VARIANTS = {
         "attention": partial(MultiHeadAttention, bias=True),
         "rule": rotary(attend_past),
         "positions": LearnedPositions,
-        "norm": RMSNorm,
+        "norm": nn.RMSNorm,
         "activation": relu_squared,
     },
     "no places": {"positions": None},
@@ -181,7 +180,7 @@ def test_the_calendar_changes_a_forecast_only_through_its_embedding():
     assert not OneStep(reading)(values, some).allclose(OneStep(reading)(values, other))
 
 
-def test_without_places_the_order_of_what_was_read_long_ago_makes_no_difference():
+def test_without_positions_the_order_of_what_was_read_long_ago_makes_no_difference():
     # Each step mixes itself with a set of earlier ones; with one block nothing tells their order.
     torch.manual_seed(0)
     config = SeriesTransformerConfig(context=12, n_layer=1, n_head=2, d_model=10)

@@ -12,9 +12,8 @@ from torch.testing import assert_close
 from benchmarks import probsparse
 from coursekit.layers.attention import MultiHeadAttention, allow_past, attend, attend_past
 from coursekit.layers.cache import Cache
-from coursekit.layers.sparse import (
-    allow_log_sparse,
-    attend_log_sparse,
+from coursekit.layers.log_sparse import allow_log_sparse, attend_log_sparse
+from coursekit.layers.prob_sparse import (
     choose_on_arrival,
     choose_top,
     count_active,
@@ -63,7 +62,7 @@ def test_a_step_reads_itself_and_the_steps_that_lie_a_power_of_2_before_it():
 
 
 @given(st.integers(1, 300))
-def test_the_number_of_steps_read_is_the_logarithm_of_the_place(n):
+def test_the_number_of_steps_read_is_the_logarithm_of_the_position(n):
     counts = allow_log_sparse(n).sum(-1).tolist()
     assert counts == [t.bit_length() + 1 for t in range(n)]
     assert all(count <= log(t, 2) + 2 for t, count in enumerate(counts[1:], 1))
@@ -113,12 +112,12 @@ def test_log_sparse_never_holds_a_number_for_every_pair():
 # What ranks the queries
 
 
-def test_the_measure_is_the_divergence_of_the_uniform_shares_from_the_true_ones():
+def test_the_measure_is_the_divergence_of_the_uniform_weights_from_the_true_ones():
     scores = 2 * normal(B, T, S)
-    uniform, shares = torch.full_like(scores, 1 / S), scores.softmax(-1)
-    divergence = F.kl_div(shares.log(), uniform, reduction="none").sum(-1)
+    uniform, weights = torch.full_like(scores, 1 / S), scores.softmax(-1)
+    divergence = F.kl_div(weights.log(), uniform, reduction="none").sum(-1)
     assert_close(lse_minus_mean(scores) - log(S), divergence, **EXACT)
-    other = F.kl_div(uniform.log(), shares, reduction="none").sum(-1)
+    other = F.kl_div(uniform.log(), weights, reduction="none").sum(-1)
     assert (divergence - other).abs().max() > 0.3
 
 
@@ -149,7 +148,7 @@ def test_a_factor_that_leaves_nothing_is_refused(factor):
         prob_sparse(factor)(*three())
 
 
-def test_a_sample_is_fixed_by_its_seed_and_has_no_place_twice():
+def test_a_sample_is_fixed_by_its_seed_and_has_no_position_twice():
     keys = sample_keys(S, 20, 3)
     assert torch.equal(keys, sample_keys(S, 20, 3))
     assert not torch.equal(keys, sample_keys(S, 20, 4))
@@ -230,17 +229,17 @@ def test_the_scale_of_the_scores_changes_no_choice_by_the_largest_score():
 
 
 @pytest.mark.parametrize("rule", [prob_sparse(1), prob_sparse(100), attend_log_sparse])
-def test_slopes_are_those_of_finite_differences(rule):
+def test_gradients_are_those_of_finite_differences(rule):
     inputs = [x[:1, :2].requires_grad_() for x in three(9, 11)]
     assert torch.autograd.gradcheck(rule, inputs)
 
 
-def test_slopes_of_the_past_rule_are_those_of_finite_differences():
+def test_gradients_of_the_past_rule_are_those_of_finite_differences():
     inputs = [x[:1, :2].requires_grad_() for x in three(9, 9)]
     assert torch.autograd.gradcheck(prob_sparse_past(1), inputs)
 
 
-def test_lazy_queries_have_no_slope_and_all_values_have_one():
+def test_lazy_queries_have_no_gradient_and_all_values_have_one():
     q, k, v = (x.requires_grad_() for x in three())
     found = prob_sparse(2)(q, k, v)
     lazy = differing(found, attend(q, k, v))
@@ -285,7 +284,7 @@ def test_a_growing_sample_keeps_what_it_has(n, seed):
     assert torch.equal(sample_growing(n, 5, seed), keys[keys < n])
 
 
-def test_a_growing_sample_holds_about_the_logarithm_of_the_places():
+def test_a_growing_sample_holds_about_the_logarithm_of_the_positions():
     for n in (64, 4096):
         counts = [len(sample_growing(n, 5, seed)) for seed in range(40)]
         expected = sum(min(5 / t, 1) for t in range(1, n + 1))

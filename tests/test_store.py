@@ -141,15 +141,15 @@ PACKED = Packaged(
 
 
 @pytest.mark.parametrize(
-    ("read", "dataset", "place"),
+    ("read", "dataset", "origin"),
     [(read_text, make(), "folder"), (read_text, make(), "cache"), (read_packaged, PACKED, "cache")],
 )
 def test_the_bytes_that_are_returned_are_those_that_were_verified(
-    bare, folder, monkeypatch, read, dataset, place
+    bare, folder, monkeypatch, read, dataset, origin
 ):
     """Another process can write between one reading and the next: so there is one only."""
     name = PACKED.address_key if dataset is PACKED else dataset.file
-    path = {"folder": folder, "cache": bare}[place] / name
+    path = {"folder": folder, "cache": bare}[origin] / name
     path.write_text(GOOD, encoding="utf-8")
     read_bytes = Path.read_bytes
 

@@ -249,6 +249,10 @@ NUMBERS = {
         table(load=[2**62 + i for i in range(6)]),
         [holding([0, 1, 2, 3, 4, 5]), NOTHING],
     ),
+    "whole numbers below -2**53": (
+        table(load=[-(2**62) + i for i in range(6)]),
+        [holding([0, 1, 2, 3, 4, 5]), NOTHING],
+    ),
     "nanoseconds as a covariate": (
         table(holiday=[10**18 + 1, 10**18 + 2, 3 * 10**18, 4, 5, 6]),
         [SAME],

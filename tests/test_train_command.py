@@ -23,7 +23,7 @@ from coursekit.training.checkpoint import load_checkpoint
 from tools.__main__ import main as tools_main
 
 ROOT = Path(__file__).parents[1]
-SIZES = {"batch_size": 4, "context": 8, "layers": 1, "heads": 2, "width": 16, "steps": 6}
+SIZES = {"batch_size": 4, "context": 8, "n_layer": 1, "n_head": 2, "d_model": 16, "steps": 6}
 TINY = [word for k, v in SIZES.items() for word in (f"--{k.replace('_', '-')}", str(v))]
 
 
@@ -83,7 +83,9 @@ def test_it_resumes_and_begins_where_there_is_nothing_to_resume(tmp_path, capsys
     assert history(tmp_path / "run")["losses"] == history(tmp_path / "whole")["losses"]
 
 
-@pytest.mark.parametrize("words", ["--precision bfloat16", "--precision float16", "--parts 2"])
+@pytest.mark.parametrize(
+    "words", ["--precision bfloat16", "--precision float16", "--micro-batches 2"]
+)
 def test_other_ways_to_compute_a_step_learn_the_same(tmp_path, words):
     train(tmp_path / "plain")
     assert train(tmp_path / "other", *words.split()) == 0
@@ -97,17 +99,17 @@ def test_other_ways_to_compute_a_step_learn_the_same(tmp_path, words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--steps 0", "steps, batch size and parts must be at least 1"),
-        ("--parts 0", "steps, batch size and parts must be at least 1"),
+        ("--steps 0", "steps, batch size and micro-batches must be at least 1"),
+        ("--micro-batches 0", "steps, batch size and micro-batches must be at least 1"),
         ("--every 0", "every=0 must be at least 1 step"),
-        ("--rate 0", "rate=0.0 must be above 0: try 0.003"),
-        ("--rate nan", "rate=nan must be above 0"),
-        ("--rate 1e9 --steps 50", r"the loss is \w+ at step \d+: lower the learning rate"),
+        ("--lr 0", "lr=0.0 must be above 0: try 0.003"),
+        ("--lr nan", "lr=nan must be above 0"),
+        ("--lr 1e9 --steps 50", r"the loss is \w+ at step \d+: lower the learning rate"),
         ("--precision int8", "precision='int8': use float32, bfloat16 or float16"),
-        ("--heads 3", "d_model=16 is not a multiple of n_head=3"),
+        ("--n-head 3", "d_model=16 is not a multiple of n_head=3"),
         ("--dropout 1.5", "a dropout outside 0"),
         ("--context 5000", "need a text of 5001 tokens"),
-        ("--parts 3", r"a batch of 4 rows can't be split evenly .*: choose a batch size"),
+        ("--micro-batches 3", r"a batch of 4 rows can't be split evenly .*: choose a batch size"),
         ("--device toaster", "device 'toaster' can't be used .*: try 'cpu'"),
     ],
 )
@@ -138,8 +140,8 @@ def test_a_run_in_the_way_and_another_recipe_are_refused(tmp_path, capsys):
     train(tmp_path)
     assert train(tmp_path) == 2
     assert re.search(r"holds a run: resume it \(--resume\), or choose", capsys.readouterr().err)
-    assert train(tmp_path, "--resume", "--width", "32") == 2
-    assert "holds a run with width=16, not 32: resume it as" in capsys.readouterr().err
+    assert train(tmp_path, "--resume", "--d-model", "32") == 2
+    assert "holds a run with d_model=16, not 32: resume it as" in capsys.readouterr().err
 
 
 def test_a_broken_checkpoint_is_refused(tmp_path, capsys):
@@ -167,8 +169,8 @@ def test_every_setting_reaches_the_training(tmp_path, monkeypatch):
     )
     for name in vars(real):
         monkeypatch.setattr(job, name, record(name))
-    recipe = {"batch_size": 6, "context": 8, "layers": 1, "heads": 2, "width": 16, "steps": 5}
-    recipe |= {"dropout": 0.25, "rate": 0.02, "precision": "bfloat16", "parts": 3, "seed": 7}
+    recipe = {"batch_size": 6, "context": 8, "n_layer": 1, "n_head": 2, "d_model": 16, "steps": 5}
+    recipe |= {"dropout": 0.25, "lr": 0.02, "precision": "bfloat16", "micro_batches": 3, "seed": 7}
     train_gpt(Recipe(**recipe), tmp_path, every=2, resume=True)
     (model, _, _), options = given["fit"]
     sizes = {"vocab_size": model.config.vocab_size, "context": 8, "n_layer": 1, "n_head": 2}

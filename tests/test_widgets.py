@@ -48,8 +48,8 @@ def test_without_a_reader_the_start_is_drawn_and_no_control_is_sent(built, monke
 
 
 def test_a_keyword_without_choices_is_refused(built):
-    with pytest.raises(ValueError, match="no choices for order, rate: give each control"):
-        play(lambda **values: None, alpha=[1], order=[], rate=())
+    with pytest.raises(ValueError, match="no choices for order, speed: give each control"):
+        play(lambda **values: None, alpha=[1], order=[], speed=())
     assert not built
 
 

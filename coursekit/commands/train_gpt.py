@@ -67,7 +67,7 @@ def train_gpt(
         batches = _Counted(spans)
         history = fit(
             model,
-            adamw(model, recipe.rate, weight_decay=0.1),
+            adamw(model, recipe.lr, weight_decay=0.1),
             batches,
             steps=recipe.steps,
             loss=next_token_loss,
@@ -75,7 +75,7 @@ def train_gpt(
             clip=1.0,
             measure=measure,
             every=every,
-            engine=Engine(PRECISIONS[recipe.precision], recipe.parts),
+            engine=Engine(PRECISIONS[recipe.precision], recipe.micro_batches),
             checkpoint=Checkpoint(path=out / FILE, every=every, config=config, resume=resume),
         )
         last = history.losses[-100:]
@@ -100,9 +100,9 @@ def _sizes(recipe: Recipe, vocabulary: Vocabulary) -> GPTConfig:
     return GPTConfig(
         vocab_size=len(vocabulary),
         context=recipe.context,
-        n_layer=recipe.layers,
-        n_head=recipe.heads,
-        d_model=recipe.width,
+        n_layer=recipe.n_layer,
+        n_head=recipe.n_head,
+        d_model=recipe.d_model,
         dropout=recipe.dropout,
     )
 

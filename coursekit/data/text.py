@@ -65,7 +65,7 @@ def _names_of_2017() -> str:
         )
     import pandas as pd
 
-    path = Path(spec.origin).parent / "data" / "babynames.parquet"
+    path = Path(spec.origin or "").parent / "data" / "babynames.parquet"
     table = pd.read_parquet(path, filters=[("year", "==", 2017.0)])
     table = table.sort_values(["sex", "n"], ascending=[True, False], kind="stable")
     return "\n".join(name.lower() for name in table["name"])

@@ -9,7 +9,7 @@ from coursekit.evaluate.forecasts import ForecastScore
 from coursekit.windows.forecast import Scaler
 
 KINDS = ("last value", "seasonal naive", "linear")
-"""Baselines that every result needs, or a reason why not: names of rows begin with these."""
+"""Baselines that every result needs, or a reason why not."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,14 +24,15 @@ class HonestyCard:
         models: scores, one for each seed; of several the mean ± standard deviation is shown.
         scaler: what the series was scaled with.
         unit: of the target.
+        kinds: which row of `baselines` each of `KINDS` is: {"linear": "linear, 336 hours", …}.
         without: for each of `KINDS` that makes no sense here, why; the card says so.
         published: mean squared errors, scaled, that others report. They were not measured here.
         seconds: of training, for one seed. Left out, the card is the same on each machine.
 
     Raises:
         ValueError: if a baseline is missing without a reason, rows were not all scored on the same
-            windows, a row has no scores, two have one name, or `seconds` or `without` name what
-            is not there.
+            windows, a row has no scores, two have one name, or `seconds`, `kinds` or `without`
+            name what is not there.
     """
 
     title: str
@@ -39,12 +40,14 @@ class HonestyCard:
     models: Mapping[str, ForecastScore | Sequence[ForecastScore]]
     scaler: Scaler
     unit: str
+    kinds: Mapping[str, str] = field(default_factory=dict)
     without: Mapping[str, str] = field(default_factory=dict)
     published: Mapping[str, float] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._refuse_missing_baselines()
+        self._refuse_bad_kinds()
         self._refuse_bad_names()
         first = next(iter(self.rows))
         for name, scores in self.rows.items():
@@ -52,18 +55,33 @@ class HonestyCard:
                 _refuse_other_windows(name, score, first, self.rows[first][0])
 
     def _refuse_missing_baselines(self) -> None:
-        missing = [kind for kind in KINDS if not self._has(kind) and kind not in self.without]
+        given = self.kinds.keys() | self.without.keys()
+        missing = tuple(kind for kind in KINDS if kind not in given)
+        which = " and say which rows they are: kinds={'linear': 'linear, 336 hours'}"
         if not self.baselines:
             missing = KINDS  # whatever the reasons: a card without any baseline says nothing
+            which = ""
         if missing:
             raise ValueError(
                 f"baselines missing: {', '.join(missing)}. Score them on the same "
-                "windows (last_value, seasonal_naive, fit_linear), or say why not: "
+                f"windows (last_value, seasonal_naive, fit_linear){which}, or say why not: "
                 "without={'seasonal naive': 'days of trading have no season'}"
             )
 
-    def _has(self, kind: str) -> bool:
-        return any(name.startswith(kind) for name in self.baselines)
+    def _refuse_bad_kinds(self) -> None:
+        for kind in self.without:
+            if kind not in KINDS:
+                raise ValueError(f"without={kind!r}: only {', '.join(KINDS)} need a reason")
+        for kind, name in self.kinds.items():
+            if kind not in KINDS:
+                raise ValueError(f"kinds={kind!r}: only {', '.join(KINDS)} are asked for")
+            if name not in self.baselines:
+                raise ValueError(
+                    f"{name!r} is called the {kind} baseline and is none: name one of "
+                    f"{', '.join(self.baselines)}"
+                )
+            if kind in self.without:
+                raise ValueError(f"{kind!r} is the row {name!r} and left out: say one of the two")
 
     def _refuse_bad_names(self) -> None:
         for name in self.models:
@@ -78,9 +96,6 @@ class HonestyCard:
                     f"seconds are given for {name!r}, which is no row: name one of "
                     f"{', '.join(self.rows)}"
                 )
-        for kind in self.without:
-            if kind not in KINDS:
-                raise ValueError(f"without={kind!r}: only {', '.join(KINDS)} need a reason")
 
     @property
     def rows(self) -> dict[str, list[ForecastScore]]:

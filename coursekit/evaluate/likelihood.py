@@ -26,7 +26,7 @@ def refuse_unequal(one: Tensor, other: Tensor) -> None:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Hold a model in evaluation mode without slopes, and put each part back as it was.
+    """Hold a model in evaluation mode without gradients, and put each part back as it was.
 
     A batch norm that stayed in training mode would change by being scored, and its answer to one
     example would depend on the others.
@@ -44,6 +44,11 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             part.training = training
 
 
+def context_of(model: nn.Module) -> int:
+    """Return how many tokens a model reads at most: its attribute `context`."""
+    return model.context  # type: ignore[return-value]  # nn.Module's attributes have no types
+
+
 def mean_nll(model: nn.Module, windows: Int[Tensor, "N n"]) -> float:
     """Return the mean negative log-likelihood of each window's last token, in nats per token.
 
@@ -55,10 +60,11 @@ def mean_nll(model: nn.Module, windows: Int[Tensor, "N n"]) -> float:
     """
     if not len(windows):
         raise ValueError("no windows to score: the text is shorter than the model's context")
-    if windows.shape[-1] <= model.context:
+    context = context_of(model)
+    if windows.shape[-1] <= context:
         raise ValueError(
-            f"windows of {windows.shape[-1]} tokens hold no context of {model.context} and a "
-            f"target: cut them to length {model.context + 1}"
+            f"windows of {windows.shape[-1]} tokens hold no context of {context} and a "
+            f"target: cut them to length {context + 1}"
         )
     total = 0.0
     with evaluating(model):
@@ -106,12 +112,13 @@ def text_nll(
     Raises:
         ValueError: if the text has fewer than two tokens, or the sizes don't fit.
     """
-    context = model.context if context is None else context
+    most = context_of(model)
+    context = most if context is None else context
     stride = context if stride is None else stride
-    if len(tokens) < 2 or not 1 <= stride <= context <= model.context:
+    if len(tokens) < 2 or not 1 <= stride <= context <= most:
         raise ValueError(
             f"{len(tokens)} tokens, {stride=}, {context=}: a text needs two tokens, and "
-            f"1 ≤ stride ≤ context ≤ {model.context}, the model's"
+            f"1 ≤ stride ≤ context ≤ {most}, the model's"
         )
     device = device_of(model)
     inputs = tokens[:-1].to(device)

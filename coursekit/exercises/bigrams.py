@@ -10,7 +10,7 @@ from torch import Tensor
 from coursekit.exercises.compare import agree
 
 
-def check_row_shares(solution: Callable[[Tensor], Tensor]) -> None:
+def check_row_probabilities(solution: Callable[[Tensor], Tensor]) -> None:
     """Check a function that turns a table of counts into probabilities, row by row."""
     cases = [
         (torch.tensor([[1, 3], [2, 2]]),),
@@ -23,12 +23,16 @@ def check_row_shares(solution: Callable[[Tensor], Tensor]) -> None:
 def check_word_nll(solution: Callable[[Tensor, Sequence[int]], float]) -> None:
     """Check a function that scores a word: mean nats for each letter and for its end."""
 
-    def reference(shares: Tensor, letters: Sequence[int]) -> float:
+    def reference(probabilities: Tensor, letters: Sequence[int]) -> float:
         steps = zip([0, *letters], [*letters, 0], strict=True)
-        return -sum(math.log(shares[i, j]) for i, j in steps) / (len(letters) + 1)
+        return -sum(math.log(probabilities[i, j]) for i, j in steps) / (len(letters) + 1)
 
-    shares = torch.tensor([[0.0, 0.7, 0.3], [0.5, 0.1, 0.4], [0.2, 0.6, 0.2]])
-    agree(solution, reference, [(shares, [1]), (shares, [1, 2]), (shares, [2, 1, 1, 2])])
+    probabilities = torch.tensor([[0.0, 0.7, 0.3], [0.5, 0.1, 0.4], [0.2, 0.6, 0.2]])
+    agree(
+        solution,
+        reference,
+        [(probabilities, [1]), (probabilities, [1, 2]), (probabilities, [2, 1, 1, 2])],
+    )
 
 
 def check_faces(solution: Callable[[Tensor], float]) -> None:
@@ -38,7 +42,11 @@ def check_faces(solution: Callable[[Tensor], float]) -> None:
         (torch.tensor([1.0, 0.5, 0.1]),),
         (torch.full((1000,), 0.1, dtype=torch.float64),),  # their product is 0 in a computer
     ]
-    agree(solution, lambda shares: shares.double().log().mean().neg().exp().item(), cases)
+    agree(
+        solution,
+        lambda probabilities: probabilities.double().log().mean().neg().exp().item(),
+        cases,
+    )
 
 
 def check_count_trigrams(solution: Callable[[list[str]], dict[str, int]]) -> None:
@@ -52,7 +60,7 @@ def check_count_trigrams(solution: Callable[[list[str]], dict[str, int]]) -> Non
 
 
 def check_continuations(solution: Callable[[Tensor], Tensor]) -> None:
-    """Check a function that shares out probability by how many tokens each one follows."""
+    """Check a function that gives probability by how many tokens each one follows."""
     cases = [
         (torch.tensor([[0, 9], [1, 1]]),),
         (torch.tensor([[0, 50, 1], [0, 0, 2], [0, 0, 3]]),),

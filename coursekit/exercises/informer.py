@@ -1,56 +1,18 @@
-"""Checks for the exercises of notebook 08, and small models of which some read the future."""
+"""Checks for the exercises of notebook 08."""
 
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from coursekit.exercises.compare import agree
-
-
-class RunningMean(nn.Module):
-    """Return at each step the mean of all steps so far: clean."""
-
-    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
-        """Return (x_0 + … + x_t) / (t + 1)."""
-        return x.cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None]
-
-
-class MeanOfAll(nn.Module):
-    """Add to each step the mean of all steps, later ones too."""
-
-    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
-        """Return x_t plus the mean: only the last step has no future to read."""
-        return x + x.mean(1, keepdim=True)
-
-
-class Smoothed(nn.Module):
-    """Average each step with its two neighbours, zeros beyond the ends."""
-
-    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
-        """Return (x_{t-1} + x_t + x_{t+1}) / 3."""
-        return F.pad(x, (0, 0, 1, 1)).unfold(1, 3, 1).mean(-1)
-
-
-class Ranked(nn.Module):
-    """Return the largest step of the whole sequence as it is, for the others the running mean.
-
-    A rank has no slope, so no gradient shows who is ranked against whom.
-    """
-
-    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
-        """Return x_t where it is the largest of all, else the mean of all steps so far."""
-        return torch.where(x == x.amax(1, keepdim=True), x, RunningMean()(x))
-
-
-class RankedOnArrival(nn.Module):
-    """Return a step as it is if none before it was larger, else the running mean: clean."""
-
-    def forward(self, x: Float[Tensor, "B T C"]) -> Float[Tensor, "B T C"]:
-        """Return x_t where it is the largest so far, else the mean of all steps so far."""
-        return torch.where(x == x.cummax(1).values, x, RunningMean()(x))
+from coursekit.exercises.small_models import (
+    MeanOfAll,
+    Ranked,
+    RankedOnArrival,
+    RunningMean,
+    Smoothed,
+)
 
 
 def check_find_leaks(solution: Callable[[Tensor, nn.Module], Tensor]) -> None:
@@ -124,3 +86,41 @@ def check_mask_future(solution: Callable[[Tensor, Sequence[int]], Tensor]) -> No
         reference,
         [(count, [2]), (count, []), (count[:, :2], [1, 2]), (unmeasured, [1])],
     )
+
+
+def check_repeat_season(solution: Callable[[Tensor, int, int], Tensor]) -> None:
+    """Check a function that forecasts by repeating the last season: (B, T) to (B, horizon)."""
+
+    def reference(past: Tensor, horizon: int, period: int) -> Tensor:
+        steps = past.unbind(1)
+        season = steps[len(steps) - period :]
+        return torch.stack([season[step % period] for step in range(horizon)], 1)
+
+    cases = [
+        (torch.tensor([[1.0, 2.0, 3.0, 4.0]]), 2, 3),
+        (torch.tensor([[1.0, 2.0, 3.0], [4.0, 6.0, 5.0]]), 5, 2),
+        (torch.tensor([[3.0, 1.0, 2.0]]), 3, 1),
+    ]
+    agree(solution, reference, cases)
+
+
+def check_fraction_dropped(solution: Callable[[Sequence[int], int, int], Tensor]) -> None:
+    """Check a function that finds the fraction of windows lost if only whole batches are scored.
+
+    One number for each horizon; the targets of a window lie in as many rows as the horizon has.
+    """
+
+    def reference(horizons: Sequence[int], rows: int, batch_size: int) -> Tensor:
+        fractions = []
+        for horizon in horizons:
+            windows = [start for start in range(rows) if start + horizon <= rows]
+            fractions.append(len(windows) % batch_size / len(windows))
+        return torch.tensor(fractions)
+
+    cases = [
+        ([3], 10, 3),
+        ([1, 3], 10, 4),  # 10 windows, and 8: two whole batches
+        ([2], 6, 100),
+        ([24, 720], 2880, 512),
+    ]
+    agree(solution, reference, cases)

@@ -20,17 +20,17 @@ def check_first_loss(solution: Callable[[Tensor, Tensor], Tensor]) -> None:
 
 
 def check_passed_back(solution: Callable[[Tensor], Tensor]) -> None:
-    """Check a function that returns the mean slope of each tanh unit, from its outputs."""
+    """Check a function that returns the mean derivative of each tanh unit, from its outputs."""
     cases = [
         (torch.tensor([[0.0, 0.5], [1.0, -0.5]]),),
         (torch.tensor([[0.2, 1.0, -0.3, 0.0], [0.4, 1.0, 0.6, -1.0], [-0.7, 1.0, 0.8, 0.5]]),),
     ]
 
     def reference(h: Tensor) -> Tensor:
-        """Let autograd find the slope at the input that gives each output."""
+        """Let autograd find the derivative at the input that gives each output."""
         x = h.double().atanh().clamp(-50, 50).requires_grad_()
-        (slope,) = torch.autograd.grad(x.tanh().sum(), x)
-        return slope.mean(0)
+        (derivative,) = torch.autograd.grad(x.tanh().sum(), x)
+        return derivative.mean(0)
 
     agree(solution, reference, cases)
 

@@ -51,14 +51,14 @@ def check_delay_steps(solution: Callable[[Tensor, Tensor], Tensor]) -> None:
     agree(solution, reference, cases)
 
 
-def check_count_reach(solution: Callable[[Sequence[int], Sequence[int]], int]) -> None:
+def check_receptive_field(solution: Callable[[Sequence[int], Sequence[int]], int]) -> None:
     """Check a function that counts the inputs that one output of a stack reads."""
 
     def reference(kernels: Sequence[int], dilations: Sequence[int]) -> int:
-        reach = 1
+        field = 1
         for kernel, dilation in zip(kernels, dilations, strict=True):
-            reach += (kernel - 1) * dilation
-        return reach
+            field += (kernel - 1) * dilation
+        return field
 
     cases = [
         ([2, 2, 2, 2], [1, 1, 1, 1]),

@@ -102,7 +102,7 @@ def _name_failure(error: Exception, host: str, path: Path) -> DownloadError:
     """Say what an error of `pooch.retrieve` means, and whom it concerns."""
     import requests
 
-    if isinstance(error, requests.HTTPError):
+    if isinstance(error, requests.HTTPError) and error.response is not None:
         status = error.response.status_code
         problem = f"{host} answers {status} for {path.name}"
         return DownloadError(problem, may_pass=status >= 500)

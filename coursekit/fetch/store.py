@@ -17,12 +17,14 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 from coursekit import settings
 from coursekit.fetch.dataset import Dataset, MissingDataError, Packaged
 from coursekit.fetch.download import DownloadError, cache_folder, download
+
+File = TypeVar("File", bound=Dataset | Packaged)
 
 _used: dict[str, str] = {}
 _problems: dict[str, str] = {}  # why a download failed
@@ -50,7 +52,7 @@ class Found:
     """A canonical file: the very bytes that were verified, and where they are from, in words."""
 
     content: bytes
-    place: str
+    origin: str
 
 
 def locate(dataset: Dataset, *, fetch: bool) -> Found | None:
@@ -102,14 +104,14 @@ def describe(dataset: Dataset | Packaged, *, fetch: bool = False) -> tuple[str, 
     else:
         found = [locate(dataset, fetch=fetch)]
         stand_in = dataset.stand_in_about if dataset.has_stand_in else None
-    if all(found):
-        return "canonical", found[0].place
+    if found[0] is not None and all(found):
+        return "canonical", found[0].origin
     if stand_in is not None:
         return "stand-in", stand_in
     return "missing", "nowhere"
 
 
-def files_of(dataset: Dataset | Packaged) -> list[Dataset | Packaged]:
+def files_of(dataset: File) -> list[File]:
     """List the files that make up a data set: one, or one and its companion."""
     companion = getattr(dataset, "companion", None)
     return [dataset, companion] if companion else [dataset]
@@ -143,7 +145,7 @@ def read_text(dataset: Dataset) -> str:
     found = locate(dataset, fetch=True)
     if found:
         text = found.content.decode("utf-8")
-        note_use(dataset.name, "canonical", f"{dataset.about} (canonical, {found.place})")
+        note_use(dataset.name, "canonical", f"{dataset.about} (canonical, {found.origin})")
         return text
     why = _problem(dataset)
     if dataset.stand_in is None:
@@ -163,20 +165,20 @@ def read_text(dataset: Dataset) -> str:
 
 def locate_packaged(dataset: Packaged, *, fetch: bool) -> Found | None:
     """Find the file of a packaged data set, if need be by a download; None if it can't be had."""
-    places = []
+    candidates = []
     if dataset.address:
         folder = settings.tiktoken_folder()
         if folder:
             own = folder / dataset.address_key
-            places.append((own, "folder TIKTOKEN_CACHE_DIR"))
-        places.append((cache_folder() / dataset.address_key, "cache"))
+            candidates.append((own, "folder TIKTOKEN_CACHE_DIR"))
+        candidates.append((cache_folder() / dataset.address_key, "cache"))
     shipped = _in_package(dataset)
     if shipped:
-        places.append((shipped, f"package {dataset.install or dataset.package}"))
-    for path, place in places:
+        candidates.append((shipped, f"package {dataset.install or dataset.package}"))
+    for path, origin in candidates:
         content = _verified(path, dataset)
         if content is not None:
-            return Found(content, place)
+            return Found(content, origin)
     return _fetch(dataset, cache_folder() / dataset.address_key) if fetch else None
 
 
@@ -185,7 +187,7 @@ def _in_package(dataset: Packaged) -> Path | None:
     spec = importlib.util.find_spec(dataset.package)  # found, not imported
     if spec is None:
         return None
-    homes = spec.submodule_search_locations or [Path(spec.origin or "").parent]
+    homes = spec.submodule_search_locations or [str(Path(spec.origin or "").parent)]
     paths = (Path(home) / dataset.file for home in homes)
     return next((path for path in paths if path.exists()), None)
 
@@ -200,7 +202,7 @@ def read_packaged(dataset: Packaged) -> str:
     found = locate_packaged(dataset, fetch=True)
     if found is None:
         raise _lacking(dataset)
-    note_use(dataset.name, "canonical", f"{dataset.about} (canonical, {found.place})")
+    note_use(dataset.name, "canonical", f"{dataset.about} (canonical, {found.origin})")
     is_packed = dataset.file.endswith(".gz")
     unpacked = gzip.decompress(found.content) if is_packed else found.content
     return unpacked.decode("utf-8")

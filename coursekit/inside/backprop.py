@@ -168,7 +168,7 @@ def batch_norm_gradient(
 
     scale/n · (n dy - Σ dy - n/(n - c) x̂ Σ dy x̂), with scale = γ / √(σ² + ε): the three paths by
     which an input acts on the output, directly, by the mean and by the variance (simplified
-    from Ioffe and Szegedy 2015, section 3, whose slope of the variance at the mean is always 0).
+    from Ioffe and Szegedy 2015, section 3, whose gradient of the variance at the mean is always 0).
 
     Args:
         dy: gradient at the output.

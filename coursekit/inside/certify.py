@@ -36,11 +36,11 @@ class Certificate:
     """What `certify` found.
 
     Attributes:
-        slopes: `slopes[s, t]` is the largest gradient of output s at input t; None where none
+        gradients: `gradients[s, t]` is the largest gradient of output s at input t; None where none
             reaches the outputs, as from whole numbers or through a mere choice.
         moves: `moves[s, t]` is the largest change of output s when the inputs from t on changed;
             0 where output s may read input t.
-        moved: the share of outputs that changed when only later inputs did. An output is one
+        moved: the fraction of outputs that changed when only later inputs did. An output is one
             step of one example, of a rule one step of one head of one example.
         repeat: the largest difference between two calls on the same inputs.
         ones: how far the output of a rule is from 1 when all values are 1; None for a model.
@@ -50,7 +50,7 @@ class Certificate:
     A number that is NaN counts as infinitely far from any other.
     """
 
-    slopes: Tensor | None
+    gradients: Tensor | None
     moves: Tensor
     moved: float
     repeat: float
@@ -59,9 +59,11 @@ class Certificate:
     tolerance: float
 
     @property
-    def slope(self) -> float | None:
+    def gradient(self) -> float | None:
         """The largest gradient of an output at an input that it must not read."""
-        return None if self.slopes is None else self.slopes.where(self.future, 0.0).max().item()
+        return (
+            None if self.gradients is None else self.gradients.where(self.future, 0.0).max().item()
+        )
 
     @property
     def change(self) -> float:
@@ -70,8 +72,8 @@ class Certificate:
 
     @property
     def causal(self) -> bool:
-        """Whether no output depends on a later input, by slopes and by trial."""
-        return not self.slope and self.change <= self.tolerance
+        """Whether no output depends on a later input, by gradients and by trial."""
+        return not self.gradient and self.change <= self.tolerance
 
     @property
     def holds(self) -> bool:
@@ -79,10 +81,10 @@ class Certificate:
         return self.causal and self.repeat == 0 and (self.ones or 0.0) <= self.tolerance
 
     def __str__(self) -> str:
-        slope = "no slopes" if self.slope is None else f"slope {self.slope:.2g}"
+        gradient = "no gradients" if self.gradient is None else f"gradient {self.gradient:.2g}"
         ones = "" if self.ones is None else f"; values of 1 come back off by {self.ones:.2g}"
         return (
-            f"{'causal' if self.causal else 'NOT causal'}: {slope} to later inputs, "
+            f"{'causal' if self.causal else 'NOT causal'}: {gradient} to later inputs, "
             f"{self.moved:.1%} of outputs move with them, by up to {self.change:.2g}; "
             f"two calls differ by {self.repeat:.2g}{ones}"
         )
@@ -91,14 +93,14 @@ class Certificate:
 def certify(
     model: Callable[..., Tensor],
     *inputs: Tensor,
-    own: bool = True,
+    strict: bool = False,
     seed: int = 0,
     tolerance: float | None = None,
 ) -> Certificate:
     """Find out whether an output of a model, or of a rule, depends on a later input.
 
     A model maps one tensor (B, T, …) to (B, T, …). A rule maps three, q, k and v (…, T, D), and
-    what is allowed. Two ways, for each is blind to something: slopes (a choice, such as a rank,
+    what is allowed. Two ways, for each is blind to something: gradients (a choice, such as a rank,
     has none) and larger draws in place of all inputs from a step on, for each step in turn (one
     trial may miss what is rare). Then two equal calls, and values that are all 1.
 
@@ -109,9 +111,9 @@ def certify(
     Args:
         model: what is tested.
         inputs: x for a model; q, k and v for a rule.
-        own: whether a step may read itself.
+        strict: whether a step may read earlier ones only, not itself.
         seed: of the draws.
-        tolerance: on changes and on values of 1, for outputs of about 1; slopes must be 0. By
+        tolerance: on changes and on values of 1, for outputs of about 1; gradients must be 0. By
             default `ROUNDING` times eps of the outputs' dtype, and 0 for whole numbers.
 
     Raises:
@@ -127,17 +129,17 @@ def certify(
     with torch.no_grad():
         y, again = run(*inputs).detach(), run(*inputs).detach()
         of_ones = run(*inputs[:2], torch.ones_like(inputs[2])) if is_rule else None
-    _refuse_outputs(y, inputs, axis, own)
+    _refuse_outputs(y, inputs, axis, strict)
     if tolerance is None:
         tolerance = ROUNDING * torch.finfo(y.dtype).eps if y.is_floating_point() else 0.0
-    moves, moved = _replace_later(run, inputs, y, axis, own, tolerance, generator)
+    moves, moved = _replace_later(run, inputs, y, axis, strict, tolerance, generator)
     return Certificate(
-        slopes=_slopes(run, inputs, axis, generator),
+        gradients=_gradients(run, inputs, axis, generator),
         moves=moves,
         moved=moved,
         repeat=float(_without_nan(again - y).max()),
         ones=None if of_ones is None else float(_without_nan(of_ones - 1).max()),
-        future=torch.ones_like(moves, dtype=torch.bool).triu(1 if own else 0),
+        future=torch.ones_like(moves, dtype=torch.bool).triu(0 if strict else 1),
         tolerance=tolerance,
     )
 
@@ -155,14 +157,14 @@ def _refuse_inputs(inputs: tuple[Tensor, ...]) -> None:
         raise ValueError("every token is 0, so no other can be tried in its place: draw tokens")
 
 
-def _refuse_outputs(y: Tensor, inputs: tuple[Tensor, ...], axis: int, own: bool) -> None:
+def _refuse_outputs(y: Tensor, inputs: tuple[Tensor, ...], axis: int, strict: bool) -> None:
     """Refuse outputs that can't be compared step by step."""
     if min(x.ndim for x in (y, *inputs)) < 2 or any(y.shape[axis] != x.shape[axis] for x in inputs):
         raise ValueError(
             f"outputs {tuple(y.shape)} for inputs {[tuple(x.shape) for x in inputs]}: every "
             "input needs as many steps as come out"
         )
-    if own and y.shape[axis] < 2:
+    if not strict and y.shape[axis] < 2:
         raise ValueError(f"{y.shape[axis]} step has no later one to replace: give two or more")
     broken = y.numel() - int(y.isfinite().sum())
     if broken:
@@ -173,7 +175,7 @@ def _refuse_outputs(y: Tensor, inputs: tuple[Tensor, ...], axis: int, own: bool)
 
 
 @torch.enable_grad()
-def _slopes(
+def _gradients(
     run: Callable[..., Tensor], inputs: tuple[Tensor, ...], axis: int, generator: torch.Generator
 ) -> Tensor | None:
     """Return the largest gradient of each output step at each input step, if there is one.
@@ -204,15 +206,15 @@ def _replace_later(
     inputs: tuple[Tensor, ...],
     y: Tensor,
     axis: int,
-    own: bool,
+    strict: bool,
     tolerance: float,
     generator: torch.Generator,
 ) -> tuple[Tensor, float]:
-    """Return how far outputs move when inputs from a step on do, and the share that moves."""
+    """Return how far outputs move when inputs from a step on do, and the fraction that moves."""
     steps = y.shape[axis]
     n_kept = 2 if axis == 1 else y.ndim - 1  # axes that tell outputs apart; the rest are channels
-    moves, shares = torch.zeros(steps, steps, dtype=torch.float64), []
-    for start in range(1 if own else 0, steps):
+    moves, fractions = torch.zeros(steps, steps, dtype=torch.float64), []
+    for start in range(0 if strict else 1, steps):
         changed = [x.clone() for x in inputs]
         for x in changed:
             later = x.movedim(axis, 0)[start:]  # a view: filling it fills x
@@ -220,9 +222,9 @@ def _replace_later(
                 later.copy_(3 * torch.randn(later.shape, generator=generator, dtype=x.dtype))
             else:
                 later.copy_(torch.randint(int(x.max()) + 1, later.shape, generator=generator))
-        before = (run(*changed) - y).movedim(axis, 0)[: start + (not own)]
+        before = (run(*changed) - y).movedim(axis, 0)[: start + strict]
         before = _without_nan(before.cpu().double())
         outputs = before.reshape(*before.shape[:n_kept], -1).amax(-1)
         moves[: len(before), start] = before.flatten(1).amax(1)
-        shares.append((outputs > tolerance).double().flatten())
-    return moves, torch.cat(shares).mean().item() if shares else 0.0
+        fractions.append((outputs > tolerance).double().flatten())
+    return moves, torch.cat(fractions).mean().item() if fractions else 0.0

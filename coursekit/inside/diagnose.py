@@ -70,14 +70,14 @@ def take_snapshot(
             name: p for name, p in model.named_parameters() if p.requires_grad and p.ndim > 1
         }
         watched = [*outputs.values(), *weights.values()]
-        slopes = torch.autograd.grad(value, watched, allow_unused=True, materialize_grads=True)
+        gradients = torch.autograd.grad(value, watched, allow_unused=True, materialize_grads=True)
     return Snapshot(
         loss=value.item(),
         outputs={name: tensor.detach().cpu() for name, tensor in outputs.items()},
-        gradients={name: g.cpu() for name, g in zip(outputs, slopes, strict=False)},
+        gradients={name: g.cpu() for name, g in zip(outputs, gradients, strict=False)},
         weights={name: p.detach().cpu().clone() for name, p in weights.items()},
         weight_gradients={
-            name: g.cpu() for name, g in zip(weights, slopes[len(outputs) :], strict=True)
+            name: g.cpu() for name, g in zip(weights, gradients[len(outputs) :], strict=True)
         },
     )
 

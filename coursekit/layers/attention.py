@@ -13,7 +13,7 @@ Rule = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 """Maps queries, keys, values and what is allowed to one mixed value for each query."""
 
 
-def attention_shares(
+def attention_weights(
     q: Float[Tensor, "*N T D"],
     k: Float[Tensor, "*N S D"],
     allowed: Bool[Tensor, "*#N T S"] | None = None,
@@ -25,6 +25,11 @@ def attention_shares(
 
     `allowed[…, t, s]` says whether query t may read step s; None allows all. A query that may
     read nothing gets NaN.
+
+    Example:
+        >>> q, k = torch.tensor([[0.0]]), torch.tensor([[1.0], [2.0], [3.0]])
+        >>> attention_weights(q, k, torch.tensor([[True, True, False]]))  # equal scores, one barred
+        tensor([[0.5000, 0.5000, 0.0000]])
     """
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if allowed is not None:
@@ -40,9 +45,14 @@ def attend(
 ) -> Float[Tensor, "*N T E"]:
     """Mix the rows of `v`, each weighted by how well its key answers the query.
 
-    softmax(q kᵀ / √D) v: Vaswani et al. 2017, eq. 1; see `attention_shares`.
+    softmax(q kᵀ / √D) v: Vaswani et al. 2017, eq. 1; see `attention_weights`.
+
+    Example:
+        >>> q, k = torch.tensor([[0.0]]), torch.tensor([[1.0], [-1.0]])
+        >>> attend(q, k, v=torch.tensor([[10.0], [20.0]]))  # equal scores: the mean of the values
+        tensor([[15.]])
     """
-    return attention_shares(q, k, allowed) @ v
+    return attention_weights(q, k, allowed) @ v
 
 
 def allow_past(n_query: int, n_key: int, device: torch.device | None = None) -> Bool[Tensor, "T S"]:
@@ -72,8 +82,13 @@ def attend_past(
     """Do what `attend` does, but let each step read itself and earlier steps only.
 
     With T < S the queries are the last T steps, as when the keys of earlier ones were kept.
-    Runs PyTorch's fused kernel, which never stores the T · S shares (Dao et al. 2022) and gives
+    Runs PyTorch's fused kernel, which never stores the T · S weights (Dao et al. 2022) and gives
     0, not NaN, to a query that may read nothing.
+
+    Example:
+        >>> q = k = torch.zeros(3, 1)  # equal scores: running means
+        >>> attend_past(q, k, v=torch.tensor([[3.0], [5.0], [10.0]])).flatten()
+        tensor([3., 4., 6.])
     """
     steps, read = q.shape[-2], k.shape[-2]
     if allowed is None and steps == read:
@@ -92,6 +107,12 @@ def normalise_heads(rule: Rule, sharpness: float = 1.0) -> Rule:
     Args:
         rule: the rule that mixes.
         sharpness: factor on the scores.
+
+    Example:
+        >>> q, k = torch.tensor([[9.0]]), torch.tensor([[7.0], [-7.0]])
+        >>> v = torch.tensor([[1.0], [0.0]])
+        >>> attend(q, k, v), normalise_heads(attend)(q, k, v)  # σ(126) and σ(2): ±1 times 1
+        (tensor([[1.]]), tensor([[0.8808]]))
     """
 
     def normalised(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -113,6 +134,13 @@ class MultiHeadAttention(nn.Module):
 
     Raises:
         ValueError: if `d_model` does not split evenly into heads.
+
+    Example:
+        >>> layer = MultiHeadAttention(d_model=12, n_head=3, rule=attend_past)
+        >>> layer(torch.randn(2, 5, 12)).shape
+        torch.Size([2, 5, 12])
+        >>> layer(torch.randn(2, 5, 12), memory=torch.randn(2, 7, 12)).shape
+        torch.Size([2, 5, 12])
     """
 
     def __init__(
@@ -123,8 +151,8 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"{d_model=} is not a multiple of {n_head=}")
         self.n_head = n_head
         self.rule = rule
-        self.q = nn.Linear(d_model, d_model, bias=bias)
-        self.k = nn.Linear(d_model, d_model, bias=bias)
+        self.q: nn.Module = nn.Linear(d_model, d_model, bias=bias)
+        self.k: nn.Module = nn.Linear(d_model, d_model, bias=bias)
         self.v = nn.Linear(d_model, d_model, bias=bias)
         self.out = nn.Linear(d_model, d_model, bias=bias)
 

@@ -14,6 +14,12 @@ class Linear(nn.Module):
         bias: whether there is a b; it starts at 0.
         gain: the weights start as N(0, gain² / d_in) draws, so that inputs of variance 1 give
             outputs of variance gain² (He et al. 2015, eq. 7, for any gain).
+
+    Example:
+        >>> layer = Linear(3, 2)
+        >>> layer.weight.data = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+        >>> layer(torch.tensor([1.0, 2.0, 3.0])).tolist()
+        [1.0, 5.0]
     """
 
     def __init__(self, d_in: int, d_out: int, *, bias: bool = True, gain: float = 1.0) -> None:
@@ -33,6 +39,11 @@ class Embedding(nn.Module):
     Args:
         vocab_size: rows V of the table.
         d_model: channels of a vector. They start as N(0, 1) draws.
+
+    Example:
+        >>> table = Embedding(vocab_size=27, d_model=10)
+        >>> table(torch.tensor([[0, 5, 13]])).shape
+        torch.Size([1, 3, 10])
     """
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
@@ -41,32 +52,31 @@ class Embedding(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N C"]:
         """Look up the vector of each token."""
-        return self.weight[tokens]
-
-
-class Tanh(nn.Module):
-    """Squeeze each number into (-1, 1)."""
-
-    def forward(self, x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
-        """Return tanh x, number by number."""
-        return x.tanh()
+        return F.embedding(tokens, self.weight)  # self.weight[tokens] would take -1 for the last
 
 
 class BatchNorm1d(nn.Module):
     """Give each channel mean 0 and variance 1 over the batch, then a trained gain and shift.
 
-    Ioffe and Szegedy 2015, algorithm 1. The statistics are taken over every axis but the last,
-    so that (B, T, C) has C of them; PyTorch's module wants (B, C, T) for that.
-
-    In training mode the batch's own statistics are used, with the biased variance 1/n Σ; in
-    evaluation mode the running ones, whose variance is the unbiased 1/(n-1) Σ. Of bfloat16
-    numbers they are computed in float32. PyTorch does the same.
+    Ioffe and Szegedy 2015, algorithm 1, over every axis but the last: (B, T, C) has C means, where
+    PyTorch wants (B, C, T). Training uses the batch's statistics, with the biased variance 1/n Σ,
+    evaluation the running ones, with 1/(n-1) Σ; of bfloat16 numbers both are float32.
 
     Args:
         d_model: channels C.
-        momentum: share of the new batch in the running statistics.
+        momentum: weight of the new batch in the running statistics.
         eps: added to the variance, so that a constant channel gives 0 and not NaN.
+
+    Example:
+        >>> norm, x = BatchNorm1d(2), torch.tensor([[1.0, 10.0], [3.0, 30.0]])
+        >>> norm(x).round(decimals=3).tolist()
+        [[-1.0, -1.0], [1.0, 1.0]]
+        >>> norm.running_mean  # a tenth of the way to 2 and 20
+        tensor([0.2000, 2.0000])
     """
+
+    running_mean: Tensor
+    running_var: Tensor
 
     def __init__(self, d_model: int, *, momentum: float = 0.1, eps: float = 1e-5) -> None:
         super().__init__()
@@ -99,54 +109,15 @@ class BatchNorm1d(nn.Module):
         self.running_var.lerp_(unbiased.to(self.running_var), self.momentum)
 
 
-class LayerNorm(nn.Module):
-    """Give each vector mean 0 and variance 1 over its channels, then a trained gain and shift.
-
-    (x - mean) / √(variance + eps) · weight + bias, with the biased variance 1/C Σ (Ba et al.
-    2016, eq. 4). Neither other steps nor other examples have a say, unlike in batch norm.
-
-    Args:
-        d_model: channels C.
-        eps: added to the variance, so that a constant vector gives 0 and not NaN.
-    """
-
-    def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
-        super().__init__()
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
-        """Normalise each vector of `x`, in PyTorch's fused kernel."""
-        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.eps)
-
-
-class RMSNorm(nn.Module):
-    """Give each vector the mean square 1, then a trained gain: half of a layer norm.
-
-    x / √(mean(x²) + eps) · weight: no mean is subtracted and no shift added (Zhang and Sennrich
-    2019, eq. 4).
-
-    Args:
-        d_model: channels C.
-        eps: added to the mean square, so that a vector of zeros stays 0.
-    """
-
-    def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
-        super().__init__()
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
-
-    def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
-        """Scale each vector of `x`, in PyTorch's fused kernel."""
-        return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
-
-
 def take_context(tokens: Int[Tensor, "B T"], context: int) -> Int[Tensor, "B S"]:
     """Return the last `context` tokens of each row.
 
     Raises:
         ValueError: if there are fewer.
+
+    Example:
+        >>> take_context(torch.tensor([[5, 13, 13, 1]]), context=3)
+        tensor([[13, 13,  1]])
     """
     if tokens.shape[-1] < context:
         raise ValueError(
@@ -163,6 +134,10 @@ class FlattenConsecutive(nn.Module):
 
     Args:
         size: steps that become one; at least 1.
+
+    Example:
+        >>> FlattenConsecutive(2)(torch.randn(4, 8, 10)).shape
+        torch.Size([4, 4, 20])
     """
 
     def __init__(self, size: int) -> None:

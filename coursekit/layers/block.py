@@ -18,20 +18,29 @@ gelu: Activation = partial(F.gelu, approximate="tanh")
 
 
 def relu_squared(x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
-    """Return max(x, 0)², number by number (So et al. 2021)."""
+    """Return max(x, 0)², number by number (So et al. 2021).
+
+    Example:
+        >>> relu_squared(torch.tensor([-2.0, 0.0, 3.0]))
+        tensor([0., 0., 9.])
+    """
     return x.relu().square()
 
 
 class FeedForward(nn.Module):
-    """Widen each vector, bend it, narrow it again: every step by itself.
+    """Expand each vector, apply a nonlinearity, project it back: every step by itself.
 
     f(x W₁ + b₁) W₂ + b₂: Vaswani et al. 2017, eq. 2, with any f.
 
     Args:
         d_model: channels C of the input and of the output.
         activation: f, number by number.
-        widening: channels inside, as a multiple of C.
+        expansion: channels inside, as a multiple of C.
         bias: whether there are b₁ and b₂.
+
+    Example:
+        >>> FeedForward(d_model=12)(torch.randn(2, 5, 12)).shape
+        torch.Size([2, 5, 12])
     """
 
     def __init__(
@@ -39,31 +48,38 @@ class FeedForward(nn.Module):
         d_model: int,
         activation: Activation = gelu,
         *,
-        widening: int = 4,
+        expansion: int = 4,
         bias: bool = True,
     ) -> None:
         super().__init__()
         self.activation = activation
-        self.widen = nn.Linear(d_model, widening * d_model, bias=bias)
-        self.out = nn.Linear(widening * d_model, d_model, bias=bias)
+        self.expand = nn.Linear(d_model, expansion * d_model, bias=bias)
+        self.out = nn.Linear(expansion * d_model, d_model, bias=bias)
 
     def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N C"]:
         """Return the new vector of each step."""
-        return self.out(self.activation(self.widen(x)))
+        return self.out(self.activation(self.expand(x)))
 
 
 class Block(nn.Module):
     """Add to the stream what attention finds in other steps, then what each step makes of it.
 
     x + attention(norm(x)), then x + feed_forward(norm(x)): the stream itself is never normalised,
-    so slopes reach the first block unchanged (pre-norm: Radford et al. 2019, section 2.3; Xiong
+    so gradients reach the first block unchanged (pre-norm: Radford et al. 2019, section 2.3; Xiong
     et al. 2020). With `norm_first=False`, norm(x + attention(x)) as in Vaswani et al. 2017.
 
     Args:
         attention, feed_forward: what is added.
         norm: makes a normalisation for C channels.
         norm_first: where it stands.
-        dropout: share of the numbers that are set to 0 in what is added, while training.
+        dropout: probability that a number is set to 0 in what is added, while training.
+
+    Example:
+        >>> from coursekit.layers.attention import attend_past
+        >>> attention = MultiHeadAttention(d_model=12, n_head=3, rule=attend_past)
+        >>> block = Block(attention, FeedForward(12), norm=lambda: nn.LayerNorm(12))
+        >>> block(torch.randn(2, 5, 12)).shape
+        torch.Size([2, 5, 12])
     """
 
     def __init__(
@@ -107,7 +123,14 @@ class DecoderBlock(nn.Module):
     Args:
         self_attention, cross_attention, feed_forward: what is added.
         norm: makes a normalisation for C channels.
-        dropout: share of the numbers that are set to 0 in what is added, while training.
+        dropout: probability that a number is set to 0 in what is added, while training.
+
+    Example:
+        >>> from coursekit.layers.attention import attend_past
+        >>> own, other = MultiHeadAttention(12, 3, attend_past), MultiHeadAttention(12, 3)
+        >>> block = DecoderBlock(own, other, FeedForward(12), norm=lambda: nn.LayerNorm(12))
+        >>> block(torch.randn(2, 5, 12), memory=torch.randn(2, 7, 12)).shape
+        torch.Size([2, 5, 12])
     """
 
     def __init__(

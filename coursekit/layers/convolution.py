@@ -24,6 +24,11 @@ def convolve(
     weight has the layout of PyTorch's Conv1d.
 
     `past` holds the M = (K-1) · dilation steps before `x`; without it they are zeros.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0]).view(1, 3, 1)
+        >>> convolve(x, weight=torch.tensor([[[10.0, 1.0]]])).flatten()  # 10 · before + present
+        tensor([ 1., 12., 23.])
     """
     steps = x.shape[1]
     taps = weight.shape[-1]
@@ -34,7 +39,7 @@ def convolve(
         raise ValueError(f"{past.shape[1]} past steps instead of {before}: give just those")
     seen = torch.cat([past, x], 1)
     slices = [seen[:, k * dilation : k * dilation + steps] for k in range(taps)]
-    return sum(part @ weight[..., k].T for k, part in enumerate(slices))
+    return sum((part @ weight[..., k].T for k, part in enumerate(slices)), x.new_zeros(()))
 
 
 class CausalConv1d(nn.Module):
@@ -48,6 +53,10 @@ class CausalConv1d(nn.Module):
 
     Raises:
         ValueError: if `kernel` or `dilation` is below 1.
+
+    Example:
+        >>> CausalConv1d(d_in=3, d_out=4, kernel=2, dilation=8)(torch.randn(2, 20, 3)).shape
+        torch.Size([2, 20, 4])
     """
 
     def __init__(
@@ -79,6 +88,11 @@ class GatedBlock(nn.Module):
         d_model: channels C of x and of z.
         d_skip: channels of the skip.
         kernel, dilation: of the convolutions.
+
+    Example:
+        >>> x, skip = GatedBlock(d_model=4, d_skip=6, kernel=2, dilation=8)(torch.randn(2, 20, 4))
+        >>> x.shape, skip.shape
+        (torch.Size([2, 20, 4]), torch.Size([2, 20, 6]))
     """
 
     def __init__(self, d_model: int, d_skip: int, kernel: int, dilation: int) -> None:
@@ -97,7 +111,7 @@ class GatedBlock(nn.Module):
 
 
 class Distil(nn.Module):
-    """Halve the steps: mix three neighbours, bend, keep the largest of every three.
+    """Halve the steps: mix three neighbours, apply ELU, keep the largest of every three.
 
     max_pool(ELU(conv(x))), a convolution of 3 steps that sees one on either side, then windows of
     3 steps, 2 apart (Zhou et al. 2021, eq. 5): ⌈T/2⌉ steps for every T. Neither part is causal.
@@ -108,6 +122,10 @@ class Distil(nn.Module):
 
     Args:
         d_model: channels C of the input and of the output.
+
+    Example:
+        >>> Distil(d_model=4)(torch.randn(2, 96, 4)).shape
+        torch.Size([2, 48, 4])
     """
 
     def __init__(self, d_model: int) -> None:
@@ -133,6 +151,10 @@ class ConvolvedAttention(MultiHeadAttention):
 
     Raises:
         ValueError: if `d_model` does not split evenly into heads, or `kernel` is below 1.
+
+    Example:
+        >>> ConvolvedAttention(d_model=12, n_head=3, kernel=5)(torch.randn(2, 20, 12)).shape
+        torch.Size([2, 20, 12])
     """
 
     def __init__(

@@ -21,17 +21,27 @@ def sinusoidal_codes(length: int, d_model: int) -> Float[Tensor, "T C"]:
 
     Raises:
         ValueError: if `d_model` is odd, for sines and cosines come in pairs.
+
+    Example:
+        >>> sinusoidal_codes(length=2, d_model=4)  # sin 0, cos 0; sin 1, cos 1, sin 0.01, cos 0.01
+        tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+                [0.8415, 0.5403, 0.0100, 0.9999]])
     """
     angles = _angles(length, d_model)
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).float()
 
 
 class LearnedPositions(nn.Module):
-    """Add to each step's vector one that is trained for its place, as GPT-2 does.
+    """Add to each step's vector one that is trained for its position, as GPT-2 does.
 
     Args:
-        context: places T that have a vector; there is none beyond.
+        context: positions T that have a vector; there is none beyond.
         d_model: channels C. They start as N(0, `STD`²) draws.
+
+    Example:
+        >>> positions = LearnedPositions(context=8, d_model=4)
+        >>> positions(torch.zeros(1, 3, 4), start=5).equal(positions.weight[None, 5:])
+        True
     """
 
     STD = 0.02
@@ -41,8 +51,8 @@ class LearnedPositions(nn.Module):
         self.weight = nn.Parameter(self.STD * torch.randn(context, d_model))
 
     def forward(self, x: Float[Tensor, "B T C"], start: int = 0) -> Float[Tensor, "B T C"]:
-        """Add the vectors of the places from `start` on."""
-        return x + _places(self.weight, start, x.shape[1])
+        """Add the vectors of the positions from `start` on."""
+        return x + _rows_from(self.weight, start, x.shape[1])
 
 
 class SinusoidalPositions(nn.Module):
@@ -51,10 +61,16 @@ class SinusoidalPositions(nn.Module):
     The codes are a buffer: they move with the model to another device and are not trained.
 
     Args:
-        context: places T that have a code; more could be computed at any time.
+        context: positions T that have a code; more could be computed at any time.
         d_model: channels C.
         scale: factor on the codes.
+
+    Example:
+        >>> SinusoidalPositions(context=8, d_model=4)(torch.zeros(1, 1, 4)).tolist()
+        [[[0.0, 1.0, 0.0, 1.0]]]
     """
+
+    codes: Tensor
 
     def __init__(self, context: int, d_model: int, scale: float = 1.0) -> None:
         super().__init__()
@@ -62,8 +78,8 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("codes", codes, persistent=False)
 
     def forward(self, x: Float[Tensor, "B T C"], start: int = 0) -> Float[Tensor, "B T C"]:
-        """Add the codes of the places from `start` on."""
-        return x + _places(self.codes, start, x.shape[1])
+        """Add the codes of the positions from `start` on."""
+        return x + _rows_from(self.codes, start, x.shape[1])
 
 
 class CalendarEmbedding(nn.Module):
@@ -76,12 +92,17 @@ class CalendarEmbedding(nn.Module):
         d_time: channels of a table.
         d_model: channels C of the result.
         sizes: rows of each table; all count from 0, January too.
+
+    Example:
+        >>> friday_noon_in_march = torch.tensor([[[12, 4, 2]]])
+        >>> CalendarEmbedding(d_time=6, d_model=4)(friday_noon_in_march).shape
+        torch.Size([1, 1, 4])
     """
 
     def __init__(self, d_time: int, d_model: int, sizes: Sequence[int] = (24, 7, 12)) -> None:
         super().__init__()
         self.tables = nn.ModuleList(nn.Embedding(size, d_time) for size in sizes)
-        self.widen = nn.Linear(d_time * len(sizes), d_model)
+        self.expand = nn.Linear(d_time * len(sizes), d_model)
         self.out = nn.Linear(d_model, d_model)
 
     def forward(self, marks: Int[Tensor, "B T M"]) -> Float[Tensor, "B T C"]:
@@ -98,22 +119,27 @@ class CalendarEmbedding(nn.Module):
                 f"marks from {lowest} to {highest} for tables of {sizes} rows: count from 0"
             )
         looked_up = [table(mark) for table, mark in zip(self.tables, marks.unbind(-1), strict=True)]
-        return self.out(self.widen(torch.cat(looked_up, -1)).relu())
+        return self.out(self.expand(torch.cat(looked_up, -1)).relu())
 
 
 def rotate(x: Float[Tensor, "*N T D"], start: int = 0) -> Float[Tensor, "*N T D"]:
-    """Turn each vector by its place: channel i and i + D/2 together, by t / 10000^(2i/D).
+    """Turn each vector by its position: channel i and i + D/2 together, by t / 10000^(2i/D).
 
-    Two turned vectors have a product that depends on the distance of their places, not on the
-    places themselves (Su et al. 2021, eq. 16; pairs of channels half a width apart).
+    Two turned vectors have a product that depends on the distance of their positions, not on the
+    positions themselves (Su et al. 2021, eq. 16; pairs of channels half a width apart).
 
     Raises:
         ValueError: if D is odd, or `start` is below 0.
+
+    Example:
+        >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))  # one radian a step for the first pair
+        tensor([[1.0000, 0.0000],
+                [0.5403, 0.8415]])
     """
     if start < 0:
-        raise ValueError(f"{start=} is no place: give at least as many keys as queries")
+        raise ValueError(f"{start=} is no position: give at least as many keys as queries")
     stop = start + x.shape[-2]
-    # A table of 2ⁿ places, or generating one token after the other would compute one each time.
+    # A table of 2ⁿ positions, or generating one token after the other would compute one each time.
     turns = _turns if torch.compiler.is_compiling() else _kept_turns
     cos, sin = turns(1 << (stop - 1).bit_length(), x.shape[-1], x.device, x.dtype)
     cos, sin = cos[start:stop], sin[start:stop]
@@ -122,10 +148,16 @@ def rotate(x: Float[Tensor, "*N T D"], start: int = 0) -> Float[Tensor, "*N T D"
 
 
 def rotary(rule: Rule) -> Rule:
-    """Return `rule` with queries and keys turned by their places first.
+    """Return `rule` with queries and keys turned by their positions first.
 
     With fewer queries than keys, the queries are the last steps. For attention of a sequence to
-    itself only: the places of a memory say nothing about the places of those that read it.
+    itself only: the positions of a memory say nothing about the positions of those that read it.
+
+    Example:
+        >>> from coursekit.layers.attention import attend
+        >>> q, k, v = torch.randn(3, 5, 4)
+        >>> rotary(attend)(q, k, v).allclose(attend(rotate(q), rotate(k), v))
+        True
     """
 
     def turned(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -142,7 +174,7 @@ def _angles(length: int, width: int) -> Float[Tensor, "T half"]:
     return torch.arange(length, dtype=torch.float64)[:, None] / WAVELENGTH ** (pair / width)
 
 
-@torch.inference_mode(False)  # or a training after a first use without slopes could not use it
+@torch.inference_mode(False)  # or a training after a first use without gradients could not use it
 def _turns(
     length: int, width: int, device: torch.device, dtype: torch.dtype
 ) -> tuple[Float[Tensor, "T half"], Float[Tensor, "T half"]]:
@@ -154,11 +186,11 @@ def _turns(
 _kept_turns = lru_cache(maxsize=64)(_turns)
 
 
-def _places(table: Float[Tensor, "S C"], start: int, steps: int) -> Float[Tensor, "T C"]:
+def _rows_from(table: Float[Tensor, "S C"], start: int, steps: int) -> Float[Tensor, "T C"]:
     """Take the rows from `start` on; refuse to run over the end."""
     if start + steps > len(table):
         raise ValueError(
-            f"step {start + steps} lies beyond the {len(table)} places there are: shorten the "
+            f"step {start + steps} lies beyond the {len(table)} positions there are: shorten the "
             "sequence, or build the model with a longer context"
         )
     return table[start : start + steps]

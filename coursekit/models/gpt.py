@@ -9,7 +9,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from coursekit.layers.attention import MultiHeadAttention, Rule, attend_past, normalise_heads
-from coursekit.layers.basic import LayerNorm, RMSNorm
 from coursekit.layers.block import Activation, Block, FeedForward, gelu, relu_squared
 from coursekit.layers.cache import Cache
 from coursekit.layers.position import LearnedPositions, rotary
@@ -25,7 +24,7 @@ class GPTConfig:
         n_layer: blocks.
         n_head: heads H of each block; they share the channels.
         d_model: channels C.
-        dropout: share of the numbers set to 0 in what is added to the stream, while training.
+        dropout: probability that a number added to the stream is set to 0 while training.
     """
 
     vocab_size: int
@@ -49,7 +48,7 @@ class GPT(nn.Module):
     Args:
         config: the sizes.
         rule: how a head mixes steps.
-        positions: makes what adds a step's place to its vector; None leaves that to the rule.
+        positions: makes what adds a step's position to its vector; None leaves that to the rule.
         norm: makes a normalisation for C channels.
         norm_first: whether it stands before what is added, or after the addition.
         activation: of the feed-forward networks.
@@ -66,7 +65,7 @@ class GPT(nn.Module):
         *,
         rule: Rule = attend_past,
         positions: Callable[[int, int], nn.Module] | None = LearnedPositions,
-        norm: Callable[[int], nn.Module] = LayerNorm,
+        norm: Callable[[int], nn.Module] = nn.LayerNorm,
         norm_first: bool = True,
         activation: Activation = gelu,
         bias: bool = True,
@@ -82,8 +81,13 @@ class GPT(nn.Module):
         def block() -> Block:
             attention = MultiHeadAttention(width, config.n_head, rule, bias=bias)
             feed_forward = FeedForward(width, activation, bias=bias)
-            options = {"norm_first": norm_first, "dropout": config.dropout}
-            return Block(attention, feed_forward, partial(norm, width), **options)
+            return Block(
+                attention,
+                feed_forward,
+                partial(norm, width),
+                norm_first=norm_first,
+                dropout=config.dropout,
+            )
 
         self.embedding = nn.Embedding(config.vocab_size, width)
         self.positions = positions(config.context, width) if positions else None
@@ -144,9 +148,8 @@ class GPT(nn.Module):
     @torch.no_grad()
     def _draw(self, std: float, residual_std: float) -> None:
         """Draw the first weights; biases start at 0."""
-        writers = {
-            part for block in self.blocks for part in (block.attention.out, block.feed_forward.out)
-        }
+        mixers = MultiHeadAttention | FeedForward
+        writers = {part.out for part in self.modules() if isinstance(part, mixers)}
         for part in self.modules():
             if isinstance(part, nn.Linear | nn.Embedding):
                 part.weight.normal_(std=residual_std if part in writers else std)
@@ -159,14 +162,14 @@ class GPT(nn.Module):
 def modern_gpt(config: GPTConfig) -> GPT:
     """Return a GPT with what became usual after GPT-2.
 
-    RMSNorm, places as rotations, normalised queries and keys, ReLU², no biases, a last layer of
+    RMSNorm, positions as rotations, normalised queries and keys, ReLU², no biases, a last layer of
     its own, and blocks that add nothing at first. Train its matrices with `muon`.
     """
     return GPT(
         config,
         rule=rotary(normalise_heads(attend_past)),
         positions=None,
-        norm=RMSNorm,
+        norm=partial(nn.RMSNorm, eps=1e-6),
         activation=relu_squared,
         bias=False,
         tied=False,
@@ -188,7 +191,7 @@ def from_gpt2(weights: Mapping[str, Tensor], n_head: int | None = None) -> GPT:
     try:
         (vocab_size, width), context = theirs["wte.weight"].shape, len(theirs["wpe.weight"])
         n_layer = len({name.split(".")[1] for name in theirs if name.startswith("h.")})
-        ours = {}
+        ours: dict[str, Tensor] = {}
         for their_name, our_names, transposed in _name_pairs(n_layer):
             weight = theirs[their_name]
             parts = (weight.T if transposed else weight).chunk(len(our_names))
@@ -232,7 +235,7 @@ def _name_pairs(n_layer: int) -> Iterator[tuple[str, list[str], bool]]:
         ("attn.c_attn", ["attention.q", "attention.k", "attention.v"], True),
         ("attn.c_proj", ["attention.out"], True),
         ("ln_2", ["norm_2"], False),
-        ("mlp.c_fc", ["feed_forward.widen"], True),
+        ("mlp.c_fc", ["feed_forward.expand"], True),
         ("mlp.c_proj", ["feed_forward.out"], True),
     ]
     for kind in ("weight", "bias"):

@@ -9,11 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from coursekit.layers.attention import MultiHeadAttention, Rule, attend, attend_past
-from coursekit.layers.basic import LayerNorm
 from coursekit.layers.block import Block, DecoderBlock, FeedForward
 from coursekit.layers.convolution import Distil
 from coursekit.layers.position import CalendarEmbedding, SinusoidalPositions
-from coursekit.layers.sparse import prob_sparse
+from coursekit.layers.prob_sparse import prob_sparse
 from coursekit.windows.forecast import Forecast, Known, Marks, Past
 
 Calendar = Callable[[int, int], nn.Module]
@@ -29,20 +28,20 @@ class InformerConfig:
     Attributes:
         n_channel: columns of the series; column 0 is the target.
         context: steps L of the past that the encoder reads.
-        guide: the last ones of them, which the decoder reads before the steps to come.
+        label_len: the last ones of them, which the decoder reads before the steps to come.
         horizon: steps P that are forecast.
         n_encoder, n_decoder: blocks.
         n_head: heads H of each attention; they share the channels.
         d_model: channels C.
         d_time: channels of each table of the calendar.
         known: the columns that are known in advance; never column 0, the target.
-        dropout: share of the numbers set to 0 in embeddings and in what is added to the stream,
+        dropout: probability that a number of an embedding, or added to the stream, is set to 0
             while training.
     """
 
     n_channel: int = 1
     context: int = 96
-    guide: int = 48
+    label_len: int = 48
     horizon: int = 24
     n_encoder: int = 2
     n_decoder: int = 1
@@ -56,8 +55,8 @@ class InformerConfig:
         sizes = (self.n_channel, self.context, self.horizon, self.n_head, self.d_model, self.d_time)
         if min(sizes) < 1 or min(self.n_encoder, self.n_decoder) < 1 or not 0 <= self.dropout < 1:
             raise ValueError(f"{self} has a size below 1, or a dropout outside 0 … 1")
-        if not 0 <= self.guide <= self.context:
-            raise ValueError(f"guide={self.guide} must lie between 0 and {self.context=}")
+        if not 0 <= self.label_len <= self.context:
+            raise ValueError(f"label_len={self.label_len} must lie between 0 and {self.context=}")
         if not set(self.known) <= set(range(1, self.n_channel)):
             raise ValueError(
                 f"known={self.known} must be columns from 1 to {self.n_channel - 1}: "
@@ -66,7 +65,7 @@ class InformerConfig:
 
 
 class SeriesEmbedding(nn.Module):
-    """Give each step of a series a vector of its values, its place and its calendar, normalised.
+    """Give each step of a series a vector of its values, its position and its calendar, normalised.
 
     norm(x W + b + sinusoidal codes + calendar).
 
@@ -82,12 +81,12 @@ class SeriesEmbedding(nn.Module):
         self.content = nn.Linear(n_channel, width)
         self.positions = SinusoidalPositions(config.context + config.horizon, width)
         self.calendar = calendar(config.d_time, width) if calendar else None
-        self.norm, self.drop = LayerNorm(width), nn.Dropout(config.dropout)
+        self.norm, self.drop = nn.LayerNorm(width), nn.Dropout(config.dropout)
 
     def forward(
         self, x: Float[Tensor, "B T K"], marks: Int[Tensor, "B T 3"], start: int = 0
     ) -> Float[Tensor, "B T C"]:
-        """Return the vectors of the steps from place `start` on."""
+        """Return the vectors of the steps from position `start` on."""
         x = self.positions(self.content(x), start)
         return self.drop(self.norm(x + self.calendar(marks) if self.calendar else x))
 
@@ -96,9 +95,9 @@ class Informer(nn.Module):
     """Forecast the next P steps of channel 0 at once: a forecaster.
 
     Zhou et al. 2021, with the norms before what is added and one at the end of either half. The
-    decoder reads the guide and then the steps to come, whose values are 0 unless they are known
-    in advance; a channel of its own says so, for 0 is also a value. A step has the same place
-    in both halves.
+    decoder reads start tokens, the last `label_len` steps of the past, and then the steps to come,
+    whose values are 0 unless they are known in advance; a channel of its own says so, for 0 is also
+    a value. A step has the same position in both halves.
 
     Args:
         config: the sizes.
@@ -127,24 +126,26 @@ class Informer(nn.Module):
         self.known = config.known
         width = config.d_model
         attention = partial(MultiHeadAttention, width, config.n_head, bias=True)
-        parts = {"norm": partial(LayerNorm, width), "dropout": config.dropout}
+        norm = partial(nn.LayerNorm, width)
         self.encoder_embedding = SeriesEmbedding(config.n_channel, config, calendar)
         self.decoder_embedding = SeriesEmbedding(config.n_channel + 1, config, calendar)
         self.encoder = nn.ModuleList(
-            Block(attention(rule=rule), FeedForward(width), **parts)
+            Block(attention(rule=rule), FeedForward(width), norm, dropout=config.dropout)
             for _ in range(config.n_encoder)
         )
-        self.distils = nn.ModuleList(Distil(width) for _ in range(distil * (config.n_encoder - 1)))
+        n_distil = config.n_encoder - 1 if distil else 0
+        self.distils = nn.ModuleList(Distil(width) for _ in range(n_distil))
         self.decoder = nn.ModuleList(
             DecoderBlock(
                 attention(rule=decoder_rule),
                 attention(rule=cross_rule),
                 FeedForward(width),
-                **parts,
+                norm,
+                dropout=config.dropout,
             )
             for _ in range(config.n_decoder)
         )
-        self.encoder_norm, self.decoder_norm = LayerNorm(width), LayerNorm(width)
+        self.encoder_norm, self.decoder_norm = nn.LayerNorm(width), nn.LayerNorm(width)
         self.head = nn.Linear(width, 1)
         nn.init.normal_(self.head.weight, std=head_std)
         nn.init.zeros_(self.head.bias)
@@ -158,11 +159,11 @@ class Informer(nn.Module):
                 f"{config.context} and {config.horizon}: cut the windows to the sizes of the config"
             )
         memory = self.encode(past, marks[:, : config.context])
-        start = config.context - config.guide
-        x = self.decoder_embedding(self.guide(past, known), marks[:, start:], start)
+        start = config.context - config.label_len
+        x = self.decoder_embedding(self.decoder_input(past, known), marks[:, start:], start)
         for block in self.decoder:
             x = block(x, memory)
-        return self.head(self.decoder_norm(x[:, config.guide :]))[..., 0]
+        return self.head(self.decoder_norm(x[:, config.label_len :]))[..., 0]
 
     def encode(
         self, past: Float[Tensor, "B L K"], marks: Int[Tensor, "B L 3"]
@@ -175,14 +176,14 @@ class Informer(nn.Module):
                 x = self.distils[i](x)
         return self.encoder_norm(x)
 
-    def guide(
+    def decoder_input(
         self, past: Float[Tensor, "B L K"], known: Float[Tensor, "B P K"]
     ) -> Float[Tensor, "B T N"]:
-        """Return what the decoder reads: the guide, the steps to come, and which is which."""
-        start = past.shape[1] - self.config.guide
+        """Return what the decoder reads: start tokens, the steps to come, and which is which."""
+        start = past.shape[1] - self.config.label_len
         steps = torch.cat([past[:, start:], known], 1)
         is_masked = torch.zeros_like(steps[..., :1])
-        is_masked[:, self.config.guide :] = 1.0
+        is_masked[:, self.config.label_len :] = 1.0
         # Whoever passes on the true future: it is gone. A product would let a NaN through.
         target = steps[..., :1].masked_fill(is_masked > 0, 0.0)
         return torch.cat([target, steps[..., 1:], is_masked], -1)

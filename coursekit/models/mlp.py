@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from coursekit.layers.basic import (
-    BatchNorm1d,
-    Embedding,
-    FlattenConsecutive,
-    Linear,
-    Tanh,
-    take_context,
-)
+from coursekit.layers.basic import BatchNorm1d, Embedding, FlattenConsecutive, Linear, take_context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +52,7 @@ class MLP(nn.Module):
         self,
         config: MLPConfig,
         *,
-        activation: Callable[[], nn.Module] = Tanh,
+        activation: Callable[[], nn.Module] = nn.Tanh,
         gain: float = 5 / 3,
         output_gain: float = 0.1,
     ) -> None:
@@ -67,7 +60,7 @@ class MLP(nn.Module):
         self.config = config
         self.context = config.context
         width = config.context * config.d_embedding
-        hidden = []
+        hidden: list[nn.Module] = []
         for _ in range(config.n_hidden):
             hidden.append(Linear(width, config.d_hidden, bias=not config.normalised, gain=gain))
             width = config.d_hidden

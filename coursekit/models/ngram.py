@@ -81,6 +81,8 @@ class NGram(nn.Module):
         ValueError: if the number of rows is not a power of the number of columns.
     """
 
+    log_table: Tensor
+
     def __init__(self, probabilities: Float[Tensor, "K V"]) -> None:
         super().__init__()
         n_contexts, self.vocab_size = probabilities.shape

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from coursekit.layers.attention import MultiHeadAttention, Rule, attend_past
-from coursekit.layers.basic import LayerNorm
 from coursekit.layers.block import Activation, Block, FeedForward, gelu
 from coursekit.layers.cache import Cache
 from coursekit.layers.position import SinusoidalPositions
@@ -43,7 +42,7 @@ class SeriesTransformerConfig:
         n_head: heads of each block; they share the channels.
         d_model: channels inside.
         known: the columns that are known in advance; never column 0, the target.
-        dropout: share of the numbers set to 0 in what is added to the stream, while training.
+        dropout: probability that a number added to the stream is set to 0 while training.
     """
 
     n_column: int = 1
@@ -76,11 +75,13 @@ class SeriesTransformer(nn.Module):
         attention: makes the attention of a block from channels, heads and rule.
         rule: how a head mixes steps. It must not read the future.
         activation: of the feed-forward networks.
-        positions: makes what adds a step's place to its vector; None: the rule alone orders steps.
+        positions: makes what adds a step's position to its vector; None: the rule orders steps.
         calendar: makes a vector from a step's hour, weekday and month; None leaves that out.
         norm: makes a normalisation for C channels.
         relative: whether a forecast is the value of the step before plus what the network adds.
     """
+
+    is_known: Tensor
 
     def __init__(
         self,
@@ -91,7 +92,7 @@ class SeriesTransformer(nn.Module):
         activation: Activation = gelu,
         positions: Callable[[int, int], nn.Module] | None = SinusoidalPositions,
         calendar: Callable[[int], nn.Module] | None = None,
-        norm: Callable[[int], nn.Module] = LayerNorm,
+        norm: Callable[[int], nn.Module] = nn.LayerNorm,
         relative: bool = False,
     ) -> None:
         super().__init__()

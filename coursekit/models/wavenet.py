@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from coursekit.layers.basic import (
-    BatchNorm1d,
-    Embedding,
-    FlattenConsecutive,
-    Linear,
-    Tanh,
-    take_context,
-)
+from coursekit.layers.basic import BatchNorm1d, Embedding, FlattenConsecutive, Linear, take_context
 from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import CausalConv1d, GatedBlock, convolve, receptive_field
 
@@ -49,7 +42,7 @@ class PairFusion(nn.Module):
     """Predict the next token from the last `context`, fused two by two until one is left.
 
     The hierarchical network of Karpathy's lecture (2022, makemore part 5). Each level halves the
-    steps: join neighbours, mix their channels, normalise over batch and steps, squash.
+    steps: join neighbours, mix their channels, normalise over batch and steps, tanh.
     """
 
     def __init__(self, config: PairFusionConfig) -> None:
@@ -61,7 +54,7 @@ class PairFusion(nn.Module):
         for _ in range(config.n_level):
             mix = Linear(2 * width, config.d_hidden, bias=False, gain=5 / 3)
             width = config.d_hidden
-            levels.append(nn.Sequential(FlattenConsecutive(2), mix, BatchNorm1d(width), Tanh()))
+            levels.append(nn.Sequential(FlattenConsecutive(2), mix, BatchNorm1d(width), nn.Tanh()))
         self.embedding = Embedding(config.vocab_size, config.d_embedding)
         self.levels = nn.Sequential(*levels)
         self.output = Linear(width, config.vocab_size, gain=0.1)
@@ -82,8 +75,8 @@ class DilatedLevel(nn.Module):
 
     def __init__(self, level: nn.Sequential, dilation: int) -> None:
         super().__init__()
-        _, mix, self.norm, self.squash = level
-        self.weight = mix.weight
+        _, mix, self.norm, self.activation = level
+        self.weight: Tensor = mix.weight  # type: ignore[assignment]  # as of any module
         self.dilation = dilation
 
     def forward(
@@ -92,7 +85,7 @@ class DilatedLevel(nn.Module):
         """Return the fused pair that ends at each step."""
         kernel = self.weight.unflatten(1, (2, -1)).mT  # (out, 2 · C) → (out, C, 2)
         past = None if cache is None else cache.slide(self, x, self.dilation)
-        return self.squash(self.norm(convolve(x, kernel, self.dilation, past)))
+        return self.activation(self.norm(convolve(x, kernel, self.dilation, past)))
 
 
 class DilatedFusion(nn.Module):
@@ -113,7 +106,8 @@ class DilatedFusion(nn.Module):
         self.context = tree.context
         self.embedding = tree.embedding
         self.levels = nn.ModuleList(
-            DilatedLevel(level, dilation=2**i) for i, level in enumerate(tree.levels)
+            DilatedLevel(level, dilation=2**i)  # type: ignore[arg-type]
+            for i, level in enumerate(tree.levels)
         )
         self.output = tree.output
 
@@ -182,7 +176,7 @@ class WaveNet(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """Return the outputs for steps that follow those in the `cache`, or zeros without one."""
         x = self.input(x, cache)
-        total = 0
+        total = x.new_zeros(())
         for block in self.blocks:
             x, skip = block(x, cache)
             total = total + skip

@@ -9,9 +9,11 @@ import io
 import json
 import math
 import platform
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from types import SimpleNamespace
+from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
@@ -51,13 +53,20 @@ def setup(notebook: str, *, seed: int = 42, device: str | None = None) -> torch.
     return chosen
 
 
-def show(*objects: object) -> None:
-    """Display the source of functions, classes or methods as the library has it now."""
+def show(*objects: type | Callable[..., Any]) -> None:
+    """Display the source of functions, classes or methods as the library has it now.
+
+    Examples are left out of their docstrings: the lesson is one.
+    """
     for thing in objects:
-        module = inspect.getmodule(thing).__name__
-        source = inspect.cleandoc("\n" + inspect.getsource(thing))
-        title = f"`{module.replace('.', '/')}.py` · `{thing.__qualname__}`"
+        source = inspect.cleandoc("\n" + source_without_examples(thing))
+        title = f"`{thing.__module__.replace('.', '/')}.py` · `{thing.__qualname__}`"
         display(Markdown(f"{title}\n```python\n{source.rstrip()}\n```"))
+
+
+def source_without_examples(thing: type | Callable[..., Any]) -> str:
+    """Return the source of a function, class or method without the examples of its docstrings."""
+    return re.sub(r"\n\n( +)Example:\n(\1    .*\n)+", "\n", inspect.getsource(thing))
 
 
 def claim(

@@ -1,6 +1,7 @@
 """One look for every picture of the course."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -12,7 +13,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 SEQUENTIAL = "viridis"
-"""Map for shares and counts: legible in grey and to colour-blind eyes."""
+"""Map for probabilities and counts: legible in grey and to colour-blind eyes."""
 DIVERGING = "vlag"
 """Map for signed values, white at zero."""
 
@@ -74,7 +75,7 @@ def draw_boxes(
     *,
     color: str = "#dfe9f3",
 ) -> Axes:
-    """Draw a diagram: named boxes at given places (column, row), and arrows between them.
+    """Draw a diagram: named boxes at given positions (column, row), and arrows between them.
 
     Row 0 is on top. A new line in a name is a new line in its box.
 
@@ -84,7 +85,7 @@ def draw_boxes(
     strangers = {name for pair in arrows for name in pair} - set(boxes)
     if strangers:
         raise ValueError(f"arrows lead to {sorted(strangers)}, which are not among the boxes")
-    columns, rows = (sorted({place[axis] for place in boxes.values()}) for axis in (0, 1))
+    columns, rows = (sorted({position[axis] for position in boxes.values()}) for axis in (0, 1))
     if ax is None:
         height = 1.0 + 0.75 * (rows[-1] - rows[0])
         ax = plt.subplots(figsize=(9, height))[1]
@@ -132,12 +133,19 @@ def layer_histograms(
     edges = np.linspace(min(low for low, _ in ends), max(high for _, high in ends), 61)
     shades = mpl.colormaps["viridis_r"](np.linspace(0.15, 1, len(flat)))
     for k, (color, (name, values)) in enumerate(zip(shades, flat.items(), strict=True), 1):
-        share = np.histogram(values, edges)[0] / len(values)
+        fraction = np.histogram(values, edges)[0] / len(values)
         label = f"{k}: {note(tensors[name])}".removesuffix(": ")
-        ax.stairs(share, edges, color=color, linewidth=1.6, label=label)
-    ax.set(xlabel=xlabel, ylabel="share of the numbers", yscale=yscale)
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": 2}
-    ax.legend(fontsize=8, title="layer", title_fontsize=8, handlelength=1, **below)
+        ax.stairs(fraction, edges, color=color, linewidth=1.6, label=label)
+    ax.set(xlabel=xlabel, ylabel="fraction of the numbers", yscale=yscale)
+    ax.legend(
+        fontsize=8,
+        title="layer",
+        title_fontsize=8,
+        handlelength=1,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.22),
+        ncols=2,
+    )
     return ax
 
 
@@ -147,7 +155,7 @@ def ratio_curves(
     *,
     ax: Axes | None = None,
     smooth: int = 20,
-    guide: float = -3.0,
+    reference: float = -3.0,
 ) -> Axes:
     """Draw log₁₀ update-to-data ratios over the steps, with the rule of thumb as a dotted line.
 
@@ -155,7 +163,7 @@ def ratio_curves(
         ratios: for each weight tensor, one value a step.
         labels: their names in the legend.
         smooth: steps that are averaged; all of them if there are fewer.
-        guide: where the dotted line stands.
+        reference: where the dotted line stands.
     """
     ax = ax or plt.gca()
     shades = mpl.colormaps["viridis_r"](np.linspace(0.1, 1, len(ratios)))
@@ -163,13 +171,13 @@ def ratio_curves(
         span = min(smooth, len(values))
         mean = np.convolve(values, np.ones(span) / span, mode="valid")
         ax.plot(np.arange(len(mean)) + span, mean, color=color, linewidth=1.4, label=label)
-    ax.axhline(guide, color="black", linestyle=":")
+    ax.axhline(reference, color="black", linestyle=":")
     ax.set_xlabel("step")
     return ax
 
 
 def draw_dependence(
-    matrix: ArrayLike, *, label: str = "largest slope", ax: Axes | None = None
+    matrix: ArrayLike, *, label: str = "largest gradient", ax: Axes | None = None
 ) -> Axes:
     """Draw which output depends on which input: row = output step, column = input step.
 
@@ -181,11 +189,19 @@ def draw_dependence(
         label: what a value is, with its unit.
 
     Raises:
-        ValueError: if the matrix is not square, for then a step has no present.
+        ValueError: if the matrix is not square, for then a step has no present, or if it holds a
+            number that is not finite, which neither white nor a shade could stand for.
     """
-    values = np.abs(np.asarray(matrix, dtype=float))
+    values = np.asarray(matrix, dtype=float)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise ValueError(f"a matrix of shape {values.shape}: give as many outputs as inputs")
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(
+            f"row {row}, column {column} is {values[row, column]}: give the model finite inputs, "
+            "and each query at least one step to read"
+        )
+    values = np.abs(values)
     if ax is None:
         ax = plt.subplots(figsize=(5.2, 4.2))[1]
     drawn = ax.imshow(np.ma.masked_equal(values, 0), cmap=f"{SEQUENTIAL}_r", vmin=0)
@@ -220,7 +236,10 @@ def color_tokens(
         raise ValueError("there is no tokenizer to draw: name at least one, with its tokens")
     font = font_manager.FontProperties(family="DejaVu Sans Mono", size=12)
     known = font_manager.get_font(font_manager.findfont(font)).get_charmap()
-    shades, row, boxes, letters = ("#cfe2f3", "#fbdcb4", "#d3ecd0", "#ecd3ea"), 0, [], []
+    shades = "#cfe2f3", "#fbdcb4", "#d3ecd0", "#ecd3ea"
+    boxes: list[tuple[float, float, int, str]] = []  # column, row, width, colour
+    letters: list[tuple[float, float, str, dict[str, Any]]] = []
+    row = 0
     for name, tokens in cuts.items():
         letters.append((0, row, f"{name}: {len(tokens)} tokens", {"ha": "left", "weight": "bold"}))
         row, column = row + 1, 0
@@ -240,11 +259,11 @@ def color_tokens(
         row += 1 + (column > 0)
     if ax is None:
         ax = plt.subplots(figsize=(9, 0.27 * row + 0.1))[1]
-    for column, line, width, color in boxes:
-        ax.add_patch(Rectangle((column, line - 0.45), width, 0.9, fc=color, ec="white", lw=1.5))
-    for column, line, text, style in letters:
-        style = {"ha": "center", "va": "center_baseline", "fontproperties": font} | style
-        ax.text(column, line, text, **style)
+    for x, y, width, color in boxes:
+        ax.add_patch(Rectangle((x, y - 0.45), width, 0.9, fc=color, ec="white", lw=1.5))
+    for x, y, text, style in letters:
+        usual: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontproperties": font}
+        ax.text(x, y, text, **usual | style)
     ax.set(xlim=(0, columns), ylim=(row - 0.5, -0.6))
     ax.axis("off")
     return ax

@@ -163,7 +163,7 @@ class BPE:
             other.special,
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # as Python does for a class with __eq__
 
     def __repr__(self) -> str:
         return f"BPE({len(self)} tokens, pattern={self.pattern!r}, special={self.special})"

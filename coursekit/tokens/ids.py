@@ -11,6 +11,6 @@ def to_id(i: object) -> int | None:
     if isinstance(i, bool):
         return None
     try:
-        return operator.index(i)
+        return operator.index(i)  # type: ignore[arg-type]  # what it refuses is asked for
     except TypeError:
         return None

@@ -136,18 +136,18 @@ class ChunkRow:
 
 
 class PairLedger:
-    """Keep how often each pair occurs, and where, so that a merge visits only those places.
+    """Keep how often each pair occurs, and where, so that a merge visits only those positions.
 
     Pairs with BORDER are counted, but never merged.
     """
 
     def __init__(self, chunks: Mapping[bytes, int]) -> None:
         self.row = ChunkRow(chunks)
-        self.counts = defaultdict(int)
-        self.places = defaultdict(list)  # where the first id of a pair stands
+        self.counts: dict[tuple[int, int], int] = defaultdict(int)
+        self.positions: dict[tuple[int, int], list[int]] = defaultdict(list)  # of first ids
         for i, pair in enumerate(pairwise(self.row.ids)):
             self.counts[pair] += self.row.times[i]
-            self.places[pair].append(i)
+            self.positions[pair].append(i)
         self.heap = sorted((-n, pair) for pair, n in self.counts.items() if BORDER not in pair)
 
     def most_frequent(self) -> Pair | None:
@@ -163,7 +163,7 @@ class PairLedger:
     def merge(self, pair: Pair, new: int) -> None:
         """Replace `pair` by `new` wherever it stands, from left to right without overlap."""
         born = set()
-        for i in self.places.pop(pair):  # in order: one sweep listed them all
+        for i in self.positions.pop(pair):  # in order: one sweep listed them all
             if self.row.pair_at(i) != pair:
                 continue  # one of the two went into another merge
             n = self.row.times[i]
@@ -174,8 +174,8 @@ class PairLedger:
             with_right = (new, right)
             self.counts[with_left] += n
             self.counts[with_right] += n
-            self.places[with_left].append(self.row.before[i])
-            self.places[with_right].append(i)
+            self.positions[with_left].append(self.row.before[i])
+            self.positions[with_right].append(i)
             born |= {with_left, with_right}
         for pair in born:
             if BORDER not in pair and self.counts[pair]:

@@ -44,7 +44,7 @@ class Grid:
         return self.low + self.step * ids.double()
 
     def clipped(self, values: Float[Tensor, "*N"]) -> float:
-        """Return the share of values beyond the range: they lose more than half a step."""
+        """Return the fraction of values beyond the range: they lose more than half a step."""
         return ((values < self.low) | (values > self.high)).double().mean().item()
 
     def __len__(self) -> int:

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coursekit.tokens.bpe import BPE
@@ -52,7 +52,8 @@ def read_tiktoken(
         ValueError: if a line has another form.
     """
     ranks = {}
-    for number, line in enumerate(content.splitlines(), start=1):
+    lines: Sequence[str | bytes] = content.splitlines()
+    for number, line in enumerate(lines, start=1):
         try:
             token, i = line.split()
             ranks[base64.b64decode(token, validate=True)] = int(i)

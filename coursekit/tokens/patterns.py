@@ -1,7 +1,7 @@
 r"""Patterns that cut a text into chunks before any pair is counted; no merge crosses a cut.
 
 Both are those of the tokenizers that OpenAI published with GPT-2 (2019) and GPT-4 (2023). The
-alternatives are tried from left to right at each place; the first one that matches is the chunk.
+alternatives are tried from left to right at each position; the first one that matches is the chunk.
 
 Contractions: `'(?:[sdmt]|ll|ve|re)`
     The endings of "don't" and "I'll" are chunks. GPT4 adds `i`, in capitals too: GPT2 cuts "I'LL"

@@ -6,8 +6,8 @@ from coursekit.models.gpt import GPTConfig
 def gpt_size(config: GPTConfig) -> int:
     """Return the number of parameters of `GPT(config)`.
 
-    12 C² + 13 C in each block, V C tokens and T C places, and the last norm's 2 C; the head is the
-    token table again.
+    12 C² + 13 C in each block, V C tokens and T C positions, and the last norm's 2 C; the head is
+    the token table again.
     """
     width = config.d_model
     blocks = config.n_layer * (12 * width**2 + 13 * width)
@@ -15,7 +15,7 @@ def gpt_size(config: GPTConfig) -> int:
 
 
 def state_bytes(parameters: int) -> int:
-    """Return what stays in memory: weight, slope and AdamW's two averages, 4 bytes each.
+    """Return what stays in memory: weight, gradient and AdamW's two averages, 4 bytes each.
 
     Autocast changes nothing here: it narrows copies.
     """
@@ -37,9 +37,9 @@ def activation_bytes(config: GPTConfig, tokens: int, *, narrow: bool = False) ->
 
 
 def ring_bytes(parameters: int, n: int) -> float:
-    """Return what each of `n` processes sends to average slopes of 4 bytes, once a step.
+    """Return what each of `n` processes sends to average gradients of 4 bytes, once a step.
 
-    2 (n - 1) / n of them: a share comes by n - 1 times to be added up and n - 1 times to be handed
+    2 (n - 1) / n of them: a piece comes by n - 1 times to be added up and n - 1 times to be handed
     out (Patarasuk and Yuan 2009). It receives as much at the same time.
     """
     return 2 * (n - 1) / n * 4 * parameters
@@ -55,7 +55,7 @@ def training_operations(parameters: int, tokens: float | int) -> float:
 
 
 def tokens_to_hide(speed: float, link: float, n: int) -> float:
-    """Return how many tokens a process must compute on while its slopes are sent, at least.
+    """Return how many tokens a process must compute on while its gradients are sent, at least.
 
     8 (n - 1) / n bytes a parameter over `link` bytes a second, against 6 operations a parameter
     and token at `speed` operations a second: the size of the model cancels.

@@ -79,26 +79,28 @@ def _stop(number: int | None = None, _: object = None) -> None:
 
 
 def replicate(model: nn.Module) -> nn.Module:
-    """Return the model so wrapped that `backward` averages slopes over the processes."""
+    """Return the model so wrapped that `backward` averages gradients over the processes."""
     if n_processes() == 1:
         return model
     device = next(model.parameters()).device
     own = [device] if device.type == "cuda" else None
-    # Without views, there would be a second copy of all slopes.
+    # Without views, there would be a second copy of all gradients.
     return DistributedDataParallel(model, own, gradient_as_bucket_view=True)
 
 
 def averaging(replica: nn.Module, now: bool) -> AbstractContextManager:
-    """Let `backward` average the slopes now, or only add them up to be averaged later."""
-    waits = isinstance(replica, DistributedDataParallel) and not now
-    return replica.no_sync() if waits else nullcontext()
+    """Let `backward` average the gradients now, or only add them up to be averaged later."""
+    if isinstance(replica, DistributedDataParallel) and not now:
+        return replica.no_sync()
+    return nullcontext()
 
 
-def own_rows(tensors: Sequence[Tensor], parts: int) -> list[tuple[Tensor, ...]]:
-    """Return this process's rows of a batch, in `parts` micro-batches of as many rows each.
+def own_rows(tensors: Sequence[Tensor], micro_batches: int) -> list[tuple[Tensor, ...]]:
+    """Return this process's rows of a batch, in micro-batches of as many rows each.
 
     Args:
         tensors: inputs and targets, all with the rows B as their first axis.
+        micro_batches: into how many pieces to cut this process's rows.
 
     Raises:
         ValueError: if they can't have as many rows each, for then processes would wait for the
@@ -108,15 +110,15 @@ def own_rows(tensors: Sequence[Tensor], parts: int) -> list[tuple[Tensor, ...]]:
     rows = {len(one) for one in tensors}
     if len(rows) != 1:
         raise ValueError(f"inputs and targets have {sorted(rows)} rows: give all the same number")
-    if parts == n == 1:
+    if micro_batches == n == 1:
         return [tuple(tensors)]
     (size,) = rows
-    if parts < 1 or size % (parts * n):
+    if micro_batches < 1 or size % (micro_batches * n):
         raise ValueError(
             f"a batch of {size} rows can't be split evenly among {n} process(es) with "
-            f"{parts} part(s) each: choose a batch size that can"
+            f"{micro_batches} micro-batch(es) each: choose a batch size that can"
         )
-    pieces = zip(*(one.chunk(parts * n) for one in tensors), strict=True)
+    pieces = zip(*(one.chunk(micro_batches * n) for one in tensors), strict=True)
     return list(pieces)[rank() :: n]
 
 

@@ -1,5 +1,6 @@
 """How one step is computed: in which number type, micro-batches and processes."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -8,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.amp import GradScaler
+from torch.linalg import vector_norm
 from torch.optim import Optimizer
 
 from coursekit.device import device_of, random_states, set_random_states
@@ -36,14 +38,14 @@ class Engine:
 
     Args:
         precision: number type of matrix products, such as `torch.bfloat16`; None: the weights'.
-        parts: micro-batches that pass through the model in turn, where a batch is too large.
+        micro_batches: pieces of a batch too large for the memory; their gradients add up.
     """
 
-    def __init__(self, precision: torch.dtype | None = None, parts: int = 1) -> None:
+    def __init__(self, precision: torch.dtype | None = None, micro_batches: int = 1) -> None:
         if precision not in (None, torch.bfloat16, torch.float16):
             raise ValueError(f"{precision=}: use torch.bfloat16, torch.float16 or None")
         self.precision = precision
-        self.parts = parts
+        self.micro_batches = micro_batches
 
     def start(self, model: nn.Module, optimiser: Optimizer) -> "Engine":
         """Take up a model, in training mode, and its optimiser."""
@@ -63,15 +65,32 @@ class Engine:
             total = total + part.detach()
         return mean_over_processes(total)
 
-    def step(self, clip: float | None) -> bool:
-        """Clip the gradients to the norm `clip` and make the step; return whether it was made."""
+    def step(self, clip: float | None, number: int | None = None) -> bool:
+        """Clip the gradients to the norm `clip` and make the step; return whether it was made.
+
+        Raises FloatingPointError if their norm is not finite and there is no scale to halve;
+        `number`, of the step, is for its message.
+        """
         self.scaler.unscale_(self.optimiser)
-        if clip is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), clip)
+        norm = _clip(self.model, clip)
+        if not self.scaler.is_enabled():
+            _refuse_unless_finite(norm, number)
         scale = self.scaler.get_scale()
         self.scaler.step(self.optimiser)
         self.scaler.update()
         return self.scaler.get_scale() >= scale
+
+
+def _refuse_unless_finite(norm: Tensor, number: int | None) -> None:
+    """Refuse gradients that would destroy the weights."""
+    # Asking waits for a GPU, but `fit` has just waited for the loss: only the norm is left.
+    if not math.isfinite(norm.item()):
+        raise FloatingPointError(
+            f"the norm of the gradients is {norm.item()}"
+            f"{'' if number is None else f' at step {number}'}, though the loss is finite: "
+            "lower the learning rate, or find the function whose gradient is not finite with "
+            "torch.autograd.set_detect_anomaly(True)"
+        )
 
 
 def engine_state(engine: Engine) -> dict[str, Any]:
@@ -87,7 +106,7 @@ def engine_state(engine: Engine) -> dict[str, Any]:
 
 
 def restore_engine(engine: Engine, state: dict[str, Any]) -> None:
-    """Put all as it was when `state` was taken; rates and decay stay as the optimiser has them.
+    """Put all as it was when `state` was taken; the optimiser keeps its learning rates and decay.
 
     Raises:
         ValueError: if the model, the kind of optimiser or the precision is another.
@@ -108,6 +127,15 @@ def restore_engine(engine: Engine, state: dict[str, Any]) -> None:
 
 def _maker(engine: Engine) -> str:
     return f"{type(engine.optimiser).__name__} with precision={engine.precision}"
+
+
+def _clip(model: nn.Module, longest: float | None) -> Float[Tensor, ""]:
+    """Shorten the gradients to the norm `longest`, if there is one; return the norm they had."""
+    if longest is not None:
+        return nn.utils.clip_grad_norm_(model.parameters(), longest)
+    # All norms in one call, as clipping finds them: one by one they take a tenth of a small step.
+    norms = torch._foreach_norm([p.grad for p in model.parameters() if p.grad is not None])
+    return vector_norm(torch.stack(norms))
 
 
 def _narrowed(engine: Engine) -> AbstractContextManager:
@@ -131,7 +159,7 @@ def _micro_batches(
     it has targets that count. DistributedDataParallel averages the gradients over the processes,
     after the last micro-batch, so the weights of all processes together must sum to their number.
     """
-    pieces = own_rows(flatten_batch(inputs, targets), engine.parts)
+    pieces = own_rows(flatten_batch(inputs, targets), engine.micro_batches)
     count = getattr(loss, "count", count_targets)
     whole = count(targets)  # of the whole batch, which every process has
     if not whole:
@@ -141,7 +169,7 @@ def _micro_batches(
         )
     for i, (*x, y) in enumerate(pieces):
         weight = n_processes() * count(y) / whole
-        with averaging(engine.replica, now=i + 1 == engine.parts):
+        with averaging(engine.replica, now=i + 1 == engine.micro_batches):
             yield [one.to(engine.device) for one in x], y.to(engine.device), weight
 
 

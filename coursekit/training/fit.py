@@ -30,14 +30,14 @@ class History:
 
     Attributes:
         losses: of each step's batch, before the step.
-        rates: the learning rate of each step, of the optimiser's first group.
+        learning_rates: the learning rate of each step, of the optimiser's first group.
         seconds: time from the start to the end of each step; measuring is not counted.
         measured: (steps done, value) each time `measure` was called.
         skipped: steps that were not made because gradients overflowed in float16.
     """
 
     losses: list[float] = field(default_factory=list)
-    rates: list[float] = field(default_factory=list)
+    learning_rates: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     measured: list[tuple[int, float]] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
@@ -47,7 +47,7 @@ class History:
         if not made:
             self.skipped.append(len(self.losses))
         self.losses.append(loss)
-        self.rates.append(float(optimiser.param_groups[0]["lr"]))
+        self.learning_rates.append(float(optimiser.param_groups[0]["lr"]))
         self.seconds.append(seconds + (self.seconds[-1] if self.seconds else 0.0))
 
 
@@ -72,24 +72,24 @@ def fit(
         batches: pairs of inputs (one tensor or several) and targets; enough, or endless.
         loss: maps output and targets to a scalar, the mean over all targets but `NO_TARGET`; one
             that leaves out others says with a method `count(targets)` how many it takes.
-        schedule: maps the number of the step, from 0, to a factor on each group's rate.
+        schedule: maps the number of the step, from 0, to a factor on each group's learning rate.
         clip: the largest norm of all gradients together; longer ones are shortened.
         measure: called after every `every` steps and at the end, such as a development loss.
         after_step: called after each step, while the gradients are still there.
         engine: computes each step; by default in the weights' own precision.
         checkpoint: where the run is kept; batches must be the same again if it is resumed.
 
-    Raises FloatingPointError if the loss is not finite, ValueError if the batches run out.
+    Raises FloatingPointError if loss or gradients are not finite, ValueError if batches run out.
     """
-    with _borrowed_rates(optimiser) as set_rates:
+    with _borrowed_learning_rates(optimiser) as scale_learning_rates:
         engine = (engine or Engine()).start(model, optimiser)
         history, supply = _begin(checkpoint, engine, batches)
         for step in _count(len(history.losses), steps):
             start = time.perf_counter()
-            set_rates(schedule(step) if schedule else 1.0)
+            scale_learning_rates(schedule(step) if schedule else 1.0)
             optimiser.zero_grad()
             batch_loss = _finite(engine.backward(loss, *supply.take(step)), step)
-            made = engine.step(clip)
+            made = engine.step(clip, step)
             history.note(batch_loss, optimiser, time.perf_counter() - start, made)
             after_step()
             if measure and _is_due(step, every, steps):
@@ -103,7 +103,7 @@ class _Supply:
 
     def __init__(self, batches: Iterable[tuple[Inputs, Tensor]]) -> None:
         self.batches = iter(batches)
-        self.last = ()
+        self.last: tuple[Inputs, Tensor] | None = None
 
     def take(self, step: int) -> tuple[Inputs, Tensor]:
         """Return the next batch, or say that there is none."""
@@ -114,6 +114,10 @@ class _Supply:
                 f"the batches ran out after {step} steps: give one for each step, or endless ones"
             ) from None
         return self.last
+
+    def flat(self) -> list[Tensor]:
+        """Return the tensors of the last batch."""
+        return list(flatten_batch(*self.last)) if self.last else []
 
 
 def _finite(loss: Tensor, step: int) -> float:
@@ -132,12 +136,12 @@ def _begin(
     """Return what has happened so far and the batches that are left."""
     supply = _Supply(batches)
     state = checkpoint.read() if checkpoint else None
-    if state is None:
+    if checkpoint is None or state is None:
         return History(), supply
     history = History(**state["history"])
     for step in range(len(history.losses)):
         supply.take(step)
-    last = [one.cpu() for one in flatten_batch(*supply.last)]
+    last = [one.cpu() for one in supply.flat()]
     if len(last) != len(state["batch"]) or not all(map(torch.equal, last, state["batch"])):
         raise ValueError(
             f"the last batch before {checkpoint.path} was another one: draw the batches from the "
@@ -154,7 +158,7 @@ def _keep(
     if checkpoint is None or not _is_due(len(history.losses) - 1, checkpoint.every, steps):
         return
     # A batch may be a few rows of a large tensor, which would be written whole.
-    batch = [one.clone() for one in flatten_batch(*supply.last)]
+    batch = [one.clone() for one in supply.flat()]
     state = {"engine": engine_state(engine), "history": vars(history), "batch": batch}
     if rank() == 0:
         checkpoint.write(state)
@@ -175,15 +179,15 @@ def _is_due(step: int, every: int | None, steps: int) -> bool:
 
 
 @contextmanager
-def _borrowed_rates(optimiser: Optimizer) -> Iterator[Callable[[float], None]]:
-    """Hand out what multiplies every rate; put them back as they were, also after an error."""
+def _borrowed_learning_rates(optimiser: Optimizer) -> Iterator[Callable[[float], None]]:
+    """Hand out what multiplies every learning rate; restore them, also after an error."""
     base = [group["lr"] for group in optimiser.param_groups]
 
-    def set_rates(factor: float) -> None:
-        for group, rate in zip(optimiser.param_groups, base, strict=True):
-            group["lr"] = rate * factor
+    def scale_learning_rates(factor: float) -> None:
+        for group, lr in zip(optimiser.param_groups, base, strict=True):
+            group["lr"] = lr * factor
 
     try:
-        yield set_rates
+        yield scale_learning_rates
     finally:
-        set_rates(1.0)
+        scale_learning_rates(1.0)

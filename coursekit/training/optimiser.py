@@ -1,4 +1,4 @@
-"""Which parameters decay, how slopes become a step, and how the rate changes over the steps."""
+"""Which parameters decay, how gradients become a step, how the learning rate changes."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -24,39 +24,39 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     ]
 
 
-def adamw(model: nn.Module, rate: float, *, weight_decay: float = 0.0) -> AdamW:
+def adamw(model: nn.Module, lr: float, *, weight_decay: float = 0.0) -> AdamW:
     """Return PyTorch's AdamW with `decay_groups` (Loshchilov and Hutter 2019).
 
     β₂ = 0.99 averages squared gradients over about 100 steps, which suits runs of a few thousand.
     """
-    return AdamW(decay_groups(model, weight_decay), lr=rate, betas=(0.9, 0.99), fused=True)
+    return AdamW(decay_groups(model, weight_decay), lr=lr, betas=(0.9, 0.99), fused=True)
 
 
 def adam_direction(
-    slope: Float[Tensor, "*N"],
+    gradient: Float[Tensor, "*N"],
     memory: dict[str, Any],
     betas: tuple[float, float] = (0.9, 0.999),
     eps: float = 1e-8,
 ) -> Float[Tensor, "*N"]:
-    """Divide the mean of recent slopes by the root of their mean square, number by number.
+    """Divide the mean of recent gradients by the root of their mean square, number by number.
 
     m̂ / (√v̂ + ε) with m ← β₁ m + (1 - β₁) g, v ← β₂ v + (1 - β₂) g², m̂ = m / (1 - β₁ᵗ) and
     v̂ = v / (1 - β₂ᵗ): Kingma and Ba 2015, algorithm 1. Both means start at 0; the divisors make
     up for that, so that the first direction is g / |g|.
 
     Args:
-        slope: g of step t.
+        gradient: g of step t.
         memory: keeps t, m and v from step to step; empty before the first.
     """
     if not memory:
         memory["step"] = torch.zeros(())
-        memory["mean"] = torch.zeros_like(slope)
-        memory["square"] = torch.zeros_like(slope)
+        memory["mean"] = torch.zeros_like(gradient)
+        memory["square"] = torch.zeros_like(gradient)
     memory["step"] += 1
     t = memory["step"].item()
     beta_1, beta_2 = betas
-    mean = memory["mean"].lerp_(slope, 1 - beta_1)
-    square = memory["square"].mul_(beta_2).addcmul_(slope, slope, value=1 - beta_2)
+    mean = memory["mean"].lerp_(gradient, 1 - beta_1)
+    square = memory["square"].mul_(beta_2).addcmul_(gradient, gradient, value=1 - beta_2)
     root = (square / (1 - beta_2**t)).sqrt_().add_(eps)
     return mean / (1 - beta_1**t) / root
 
@@ -68,26 +68,26 @@ class PlainAdamW(Optimizer):
     √v̂, so it is the same for all parameters (Loshchilov and Hutter 2019, algorithm 2).
 
     Args:
-        groups: parameters, or groups of them with their own rate or decay.
-        rate: η.
+        groups: parameters, or groups of them with their own learning rate or decay.
+        lr: η.
         weight_decay: λ.
     """
 
     def __init__(
         self,
         groups: Iterable[Any],
-        rate: float,
+        lr: float,
         *,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.01,
     ) -> None:
-        own = {"lr": rate, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(groups, own)
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Move each parameter that has a slope."""
+    def step(self) -> None:  # type: ignore[override]  # there is no closure to call
+        """Move each parameter that has a gradient."""
         for group in self.param_groups:
             moved = [p for p in group["params"] if p.grad is not None]
             for p, direction in zip(moved, self.directions(moved, group), strict=True):
@@ -96,7 +96,8 @@ class PlainAdamW(Optimizer):
 
     def directions(self, moved: Sequence[Tensor], group: dict[str, Any]) -> list[Tensor]:
         """Return where to go, for each parameter of a group."""
-        return [adam_direction(p.grad, self.state[p], group["betas"], group["eps"]) for p in moved]
+        options = group["betas"], group["eps"]
+        return [adam_direction(p.grad, self.state[p], *options) for p in moved]  # type: ignore[arg-type]
 
 
 def orthogonalise(matrices: Float[Tensor, "*N R C"], rounds: int = 5) -> Float[Tensor, "*N R C"]:
@@ -104,7 +105,7 @@ def orthogonalise(matrices: Float[Tensor, "*N R C"], rounds: int = 5) -> Float[T
 
     From U S Vᵀ to about U Vᵀ, by products alone: X = G / ‖G‖, then `rounds` times
     X ← a X + b (X Xᵀ) X + c (X Xᵀ)² X, which takes each singular value s to a s + b s³ + c s⁵
-    (Jordan et al. 2024). The slope a at 0 is large, so small ones grow fast; after five
+    (Jordan et al. 2024). The gradient a at 0 is large, so small ones grow fast; after five
     rounds only those below 1/660 of the norm are still short of 0.68.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
@@ -118,14 +119,14 @@ def orthogonalise(matrices: Float[Tensor, "*N R C"], rounds: int = 5) -> Float[T
 
 
 class Muon(PlainAdamW):
-    """Move matrices by the orthogonalised mean of their slopes, all else as AdamW does.
+    """Move matrices by the orthogonalised mean of their gradients, all else as AdamW does.
 
     m ← μ m + (1 - μ) g, then θ ← (1 - ηλ) θ - η √max(1, R/C) `orthogonalise`((1 - μ) g + μ m) for
     a matrix of R rows and C columns (Jordan et al. 2024). A step turns it as much along the
-    directions in which slopes are always small as along the few in which they are large.
+    directions in which gradients are always small as along the few in which they are large.
 
     Args:
-        groups, rate, betas, weight_decay: as of `PlainAdamW`; groups with "momentum", which is μ,
+        groups, lr, betas, weight_decay: as of `PlainAdamW`; groups with "momentum", which is μ,
             hold matrices.
     """
 
@@ -133,12 +134,12 @@ class Muon(PlainAdamW):
         """Return where to go, for each parameter; matrices of one shape are done together."""
         if "momentum" not in group:
             return super().directions(moved, group)
-        ahead = {}
-        found = {}
+        ahead: dict[torch.Size, dict[Tensor, Tensor]] = {}
+        found: dict[Tensor, Tensor] = {}
         for p in moved:
             mean = self.state[p].setdefault("mean", torch.zeros_like(p))
             mean.lerp_(p.grad, 1 - group["momentum"])
-            ahead.setdefault(p.shape, {})[p] = p.grad.lerp(mean, group["momentum"])
+            ahead.setdefault(p.shape, {})[p] = p.grad.lerp(mean, group["momentum"])  # type: ignore[union-attr]
         for (rows, columns), same in ahead.items():
             turned = orthogonalise(torch.stack(list(same.values())))
             found |= zip(same, turned * max(1.0, rows / columns) ** 0.5, strict=True)
@@ -147,9 +148,9 @@ class Muon(PlainAdamW):
 
 def muon(
     model: nn.Module,
-    rate: float,
+    lr: float,
     *,
-    rest_rate: float,
+    rest_lr: float,
     momentum: float = 0.9,
     weight_decay: float = 0.0,
 ) -> Muon:
@@ -159,8 +160,8 @@ def muon(
     gains and biases. Of these, tables decay and the others don't (see `decay_groups`).
 
     Args:
-        rate: of the matrices of the blocks; 0.02 suits many models.
-        rest_rate: of the rest.
+        lr: of the matrices of the blocks; 0.02 suits many models.
+        rest_lr: of the rest.
         momentum: μ. 0.9 averages over about 10 steps, which suits runs of a thousand; for longer
             ones 0.95 is usual.
 
@@ -173,26 +174,26 @@ def muon(
         raise ValueError("the model has no matrices in `blocks`: use adamw")
     known = set(matrices)
     rest = [
-        group | {"params": [p for p in group["params"] if p not in known], "lr": rest_rate}
+        group | {"params": [p for p in group["params"] if p not in known], "lr": rest_lr}
         for group in decay_groups(model, weight_decay)
     ]
     own = {"params": matrices, "momentum": momentum, "weight_decay": weight_decay}
-    return Muon([own, *rest], rate, betas=(0.9, 0.99))
+    return Muon([own, *rest], lr, betas=(0.9, 0.99))
 
 
 def warm_up_cosine(steps: int, warm: float = 0.1, floor: float = 0.0) -> Callable[[int], float]:
-    """Return the factor on the rate at each step: up in a line, down along half a cosine.
+    """Return the factor on the learning rate at each step: up in a line, down along half a cosine.
 
-    The first step already has a rate above 0, the top is reached at the end of the warm-up,
-    `floor` at step `steps`, and it stays there (Loshchilov and Hutter 2017, eq. 5).
+    The first step already has a learning rate above 0, the top is reached at the end of the
+    warm-up, `floor` at step `steps`, and it stays there (Loshchilov and Hutter 2017, eq. 5).
 
     Args:
         steps: length of the training.
-        warm: share of the steps that the rise takes.
+        warm: fraction of the steps that the rise takes.
         floor: factor at the end.
 
     Raises:
-        ValueError: if `steps` is below 1, or `warm` or `floor` is not a share.
+        ValueError: if `steps` is below 1, or `warm` or `floor` is not a fraction.
     """
     if steps < 1 or not 0 <= warm <= 1 or not 0 <= floor <= 1:
         raise ValueError(f"{steps=} must be at least 1, {warm=} and {floor=} between 0 and 1")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -205,16 +206,18 @@ def split_windows(
             f"the length of {series.name}; {_propose_ends(len(series))}"
         )
     scaler = Scaler.fit(series.values[: ends[0]])
-    whole = {
-        "values": scaler.scale(series.values).float(),
-        "calendar": series.calendar(),
-        "known": tuple(series.columns.index(column) for column in series.known),
-    }
-    parts = (
-        ForecastWindows(past=past, horizon=horizon, start=start, stop=stop, **whole)
-        for start, stop in zip((0, *ends), ends, strict=False)
+    cut = partial(
+        ForecastWindows,
+        values=scaler.scale(series.values).float(),
+        calendar=series.calendar(),
+        known=tuple(series.columns.index(column) for column in series.known),
+        past=past,
+        horizon=horizon,
     )
-    return Splits(*parts, scaler)
+    train, valid, test = (
+        cut(start=start, stop=stop) for start, stop in zip((0, *ends), ends, strict=False)
+    )
+    return Splits(train, valid, test, scaler)
 
 
 def _propose_ends(n_rows: int) -> str:

@@ -86,11 +86,11 @@ def read_numbers(
             the same in every row, with what is wrong, where, and a remedy.
     """
     values = torch.empty(len(frame), len(columns), dtype=torch.float64)
-    for place, name in enumerate(columns):
+    for i, name in enumerate(columns):
         numbers = torch.tensor(frame[name].to_numpy("float64", na_value=float("nan")))
-        _refuse_missing(frame[name], numbers, times, place == 0)
+        _refuse_missing(frame[name], numbers, times, i == 0)
         _refuse_rounding(frame[name], numbers)
-        values[:, place] = numbers
+        values[:, i] = numbers
     if (values[:, 0] == values[0, 0]).all():
         raise ValueError(
             f"target {columns[0]!r} is {frame[columns[0]].iloc[0]} in every row: there is nothing "
@@ -247,7 +247,7 @@ def _read_commas(some: "pandas.Series") -> dict[str, "pandas.Series"]:
     """Return for each reading of commas the code that comes to it, and the numbers or NaN."""
     import pandas as pd
 
-    readings = {}
+    readings: dict[str, pd.Series] = {}
     written = some.str.strip()
     for form, code in COMMAS.items():
         plain = written

@@ -190,7 +190,7 @@ def _list_ways(column: "pandas.Series", found: str) -> list[str]:
 
     some = column.dropna()
     ways = []
-    readings = []
+    readings: list[pd.Series] = []
     for form in _fitting(found, [*DATES, *(f"{day} {at}" for day in DATES for at in CLOCKS)]):
         reading = pd.to_datetime(some, format=form, errors="coerce")
         if reading.notna().all() and not any(reading.equals(other) for other in readings):

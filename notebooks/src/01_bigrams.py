@@ -141,7 +141,7 @@ show(smooth)
 assert_close(smooth(N, alpha=0), P.double(), rtol=1e-6, atol=0)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 1.** Write `row_shares(counts)`: a table of counts in, probabilities out, each row summing to 1. Check: `check_row_shares`.
+# > **Exercise 1.** Write `row_probabilities(counts)`: a table of counts in, probabilities out, each row summing to 1. Check: `check_row_probabilities`.
 # >
 # > <details><summary>Hint 1</summary>Which axis do you sum over, if a row must sum to 1?</details>
 # > <details><summary>Hint 2</summary>What is the shape of the sum with and without <code>keepdim=True</code>, and how is each laid over the table?</details>
@@ -150,14 +150,14 @@ assert_close(smooth(N, alpha=0), P.double(), rtol=1e-6, atol=0)
 
 
 # %% tags=["solution"]
-def row_shares(counts):
+def row_probabilities(counts):
     return counts / counts.sum(1, keepdim=True)
 
 
 # %% tags=["check"]
 from coursekit.exercises import bigrams as exercises
 
-exercises.check_row_shares(row_shares)
+exercises.check_row_probabilities(row_probabilities)
 
 # %% [markdown]
 # ## 1.3 Drawing names

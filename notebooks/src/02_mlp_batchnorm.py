@@ -101,7 +101,7 @@ assert_close(logits.softmax(-1).sum(-1), torch.ones(2))
 # The library has the four parts as modules, written out, and the model that joins them. (`nn.Parameter` marks what is trained; `nn.Sequential` passes its input through one part after the other. `normalised` and `gain` are what the following sections are about.)
 
 # %% tags=["shown"]
-from coursekit.layers.basic import Embedding, Linear, Tanh
+from coursekit.layers.basic import Embedding, Linear
 from coursekit.models.mlp import MLP, MLPConfig
 
 show(Embedding, Linear, MLP)
@@ -530,14 +530,14 @@ search = fit(
 
 # %% tags=["figure", "nbval-ignore-output"]
 smoothed = np.convolve(search.losses, np.ones(30) / 30, mode="valid")
-plt.semilogx(search.rates, search.losses, color="0.8", linewidth=1, label="each batch")
-plt.semilogx(search.rates[15 : 15 + len(smoothed)], smoothed, label="mean of 30 batches")
+plt.semilogx(search.learning_rates, search.losses, color="0.8", linewidth=1, label="each batch")
+plt.semilogx(search.learning_rates[15 : 15 + len(smoothed)], smoothed, label="mean of 30 batches")
 plt.gca().set(xlabel="learning rate", ylabel="loss (nats a letter)", ylim=(2, 5))
 plt.legend()
 figure("rate", alt="Loss against learning rate: falls until about 0.3, then rises and jumps.")
 
 # %% tags=["data", "nbval-ignore-output"]
-lowest = search.rates[15 + int(smoothed.argmin())]
+lowest = search.learning_rates[15 + int(smoothed.argmin())]
 print(f"the smoothed loss is lowest at a rate of {lowest:.2f}")
 about = {"why": "its logarithm is -0.93 ± 3 × 0.16, the spread of seeds 0–4", "data": "names"}
 claim("best-rate", lowest, 0.038, 0.37, stand_in=(0.037, 0.56), **about)
@@ -564,7 +564,7 @@ def deep(gain, normalised=False, n_hidden=6):
 
 
 def look(model):
-    return take_snapshot(model, train[:1000, :3], train[:1000, 3], watch=Tanh)
+    return take_snapshot(model, train[:1000, :3], train[:1000, 3], watch=torch.nn.Tanh)
 
 
 starts = {"gain 0.6": 0.6, "gain 5/3": 5 / 3, "gain 5": 5.0}
@@ -667,7 +667,7 @@ def train_briefly(model, rate=0.1, steps=1000):
 
 model = deep(5 / 3)
 batch = next(draw_batches(train, 32, torch.Generator().manual_seed(42)))
-before = take_snapshot(model, *batch, watch=Tanh)
+before = take_snapshot(model, *batch, watch=torch.nn.Tanh)
 _, log = train_briefly(model, steps=1)
 gaps = [grad_to_data(before, name) - log.ratios[name][0] for name in log.ratios]
 claim("gradient-minus-update", sum(gaps) / 8, 0.999, 1.001, why="log₁₀ of the rate 0.1, for SGD")
@@ -860,7 +860,7 @@ show(decay_groups, adamw)
 # %%
 model = MLP(MLPConfig(vocab_size=27))
 model.hidden[0].bias.data += 1
-optimiser = adamw(model, rate=0.1, weight_decay=1.0)
+optimiser = adamw(model, lr=0.1, weight_decay=1.0)
 sizes = {name: p.norm().item() for name, p in model.named_parameters()}
 for _ in range(10):
     for p in model.parameters():

@@ -493,19 +493,19 @@ figure("reach", alt="Outputs against inputs: a band of 5 and a band of 16 below 
 # Five against sixteen, with equally many weights. A slip you will meet: the picture of the *plain* stack used to illustrate the network that fuses pairs. It shows a different one. Fusing pairs means dilations 1, 2, 4, …; three plain layers would read four letters, not eight.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 4.** Write `count_reach(kernels, dilations)`: the number of input steps that one output of a stack reads; both are lists, one entry a layer. Check: `check_count_reach`.
+# > **Exercise 4.** Write `receptive_field_of(kernels, dilations)`: the number of input steps that one output of a stack reads; both are lists, one entry a layer. Check: `check_receptive_field`.
 # >
 # > <details><summary>Hint 1</summary>How many steps does an output read if there is no layer at all?</details>
 # > <details><summary>Hint 2</summary>A kernel of k taps has k - 1 gaps between them, each d wide.</details>
 
 
 # %% tags=["solution"]
-def count_reach(kernels, dilations):
+def receptive_field_of(kernels, dilations):
     return 1 + sum((k - 1) * d for k, d in zip(kernels, dilations, strict=True))
 
 
 # %% tags=["check"]
-exercises.check_count_reach(count_reach)
+exercises.check_receptive_field(receptive_field_of)
 
 # %% [markdown]
 # ## 4.7 Gated blocks
@@ -939,6 +939,7 @@ HonestyCard(
     },
     models={"WaveNet": three},
     scaler=percent, unit="% a day",
+    kinds={"last value": "last value", "linear": "linear, AR(2)"},
     without={"seasonal naive": "returns of trading days have no season"},
 )  # fmt: skip
 

@@ -468,12 +468,12 @@ assert share[0, 0].tolist() == [1, 0, 0, 0, 0, 0]  # the first word has only its
 # That is all of attention; the rest is bookkeeping. Note what it costs: T · S scores, so twice the text is four times the work. In the library it is three functions: the shares, the mixture, and who may read whom.
 
 # %% tags=["shown"]
-from coursekit.layers.attention import allow_past, attend, attention_shares
+from coursekit.layers.attention import allow_past, attend, attention_weights
 
-show(attention_shares, attend, allow_past)
+show(attention_weights, attend, allow_past)
 
 # %%
-assert_close(attention_shares(q, k, allow_past(T, T)), share)
+assert_close(attention_weights(q, k, allow_past(T, T)), share)
 assert_close(attend(q, k, v, allow_past(T, T)), z)
 
 # %% [markdown] tags=["exercise"]
@@ -490,7 +490,7 @@ def ask(query, keys, values):
 
 
 # %% tags=["check"]
-from coursekit.exercises import attention as exercises
+from coursekit.exercises import gpt as exercises
 
 exercises.check_ask(ask)
 
@@ -511,7 +511,7 @@ def draw_shares(ax, share, labels, title):
 
 
 left, right = plt.subplots(1, 2, figsize=(8.5, 4))[1]
-draw_shares(left, attention_shares(q, k[:, :4])[0, :4], words[:4], "All may be read")
+draw_shares(left, attention_weights(q, k[:, :4])[0, :4], words[:4], "All may be read")
 draw_shares(right, share[0, :4, :4], words[:4], "Only the past")
 figure("shares", alt="Two tables of shares, four words each; the right one is lower triangular.")
 
@@ -658,7 +658,7 @@ play(draw_sharpness, width=[4, 16, 64, 256, 1024], factor=[0.0, 0.3, 1.0, 3.0, 8
 allowed = allow_past(T, T)
 fused = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
 claim("fused-attention", (fused - z).abs().max(), high=1e-5, why="the same sum, in another order")
-upside_down = attention_shares(q, k, ~allowed)[0]
+upside_down = attention_weights(q, k, ~allowed)[0]
 assert upside_down[-1].isnan().all()  # the last step has nothing left to read
 seen = upside_down[:-1].masked_fill(allowed[:-1], 0).sum(-1)
 claim("upside-down-future", seen.min(), 1 - 1e-6, 1 + 1e-6, why="all shares go to the future")
@@ -714,20 +714,20 @@ gap = attend(q[:, order], k[:, order], v[:, order]) - attend(q, k, v)[:, order]
 claim("permuted-attention", gap.abs().max(), high=1e-6, why="rounding only")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 2.** Write `share_past(scores)`: from scores (…, T, T) to causal shares. A score that may not be used can be anything, even infinite. Check: `check_share_past`.
+# > **Exercise 2.** Write `causal_weights(scores)`: from scores (…, T, T) to causal shares. A score that may not be used can be anything, even infinite. Check: `check_causal_weights`.
 # >
 # > <details><summary>Hint 1</summary>Replace what may not be used by -∞. Adding -∞ to it is not the same.</details>
 # > <details><summary>Hint 2</summary><code>torch.ones_like(scores, dtype=torch.bool).triu(1)</code> is True where s &gt; t.</details>
 
 
 # %% tags=["solution"]
-def share_past(scores):
+def causal_weights(scores):
     future = torch.ones_like(scores, dtype=torch.bool).triu(1)
     return scores.masked_fill(future, -torch.inf).softmax(-1)
 
 
 # %% tags=["check"]
-exercises.check_share_past(share_past)
+exercises.check_causal_weights(causal_weights)
 
 # %% [markdown]
 # ## 6.4 Heads
@@ -815,12 +815,11 @@ exercises.check_split_heads(split_heads)
 # $$\hat x = \frac{x - \bar x}{\sqrt{\tfrac1C \sum_c (x_c - \bar x)^2 + \epsilon}} \cdot \text{gain} + \text{shift}$$
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.layers.basic import BatchNorm1d, LayerNorm
+from coursekit.layers.basic import BatchNorm1d
 
 centred = x - x.mean(-1, keepdim=True)
 normalised = centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
-assert_close(LayerNorm(C)(x), normalised, rtol=1e-5, atol=1e-6)
-gap = LayerNorm(C)(x) - nn.LayerNorm(C)(x)
+gap = nn.LayerNorm(C)(x) - normalised
 claim("layer-norm-against-pytorch", gap.abs().max(), high=1e-6, why="rounding only")
 
 # %% [markdown]
@@ -830,7 +829,7 @@ claim("layer-norm-against-pytorch", gap.abs().max(), high=1e-6, why="rounding on
 other = x.clone()
 other[:, 5] += torch.arange(8.0)
 moved = {}
-for name, norm in {"layer": LayerNorm(C), "batch": BatchNorm1d(C)}.items():
+for name, norm in {"layer": nn.LayerNorm(C), "batch": BatchNorm1d(C)}.items():
     moved[name] = (norm(x) - norm(other))[:, :5].abs().max().detach()
 claim("layer-norm-neighbours", moved["layer"], 0, 0, why="exact: each vector by itself")
 assert moved["batch"] > 0.1  # all words change with one of them
@@ -844,7 +843,7 @@ assert moved["batch"] > 0.1  # all words change with one of them
 flat = torch.full((8,), 3.0)
 bare = (flat - flat.mean()) / flat.var(correction=0).sqrt()
 claim("constant-without-epsilon", bare.isnan().sum(), 8, 8, why="0 / 0 in each of 8 channels")
-claim("constant-with-epsilon", LayerNorm(8)(flat).abs().max(), 0, 0, why="0 / √ε")
+claim("constant-with-epsilon", nn.LayerNorm(8)(flat).abs().max(), 0, 0, why="0 / √ε")
 
 # %% [markdown]
 # ### A small network for each step
@@ -957,7 +956,7 @@ figure(
 from functools import partial
 
 block = Block(
-    MultiHeadAttention(C, H, attend_past, bias=True), FeedForward(C), partial(LayerNorm, C)
+    MultiHeadAttention(C, H, attend_past, bias=True), FeedForward(C), partial(nn.LayerNorm, C)
 )
 assert block(x).shape == x.shape
 
@@ -981,7 +980,7 @@ with torch.no_grad():
 
 # %% tags=["nbval-ignore-output"]
 theirs.self_attn.out_proj.load_state_dict(a.out.state_dict())
-theirs.linear1.load_state_dict(block.feed_forward.widen.state_dict())
+theirs.linear1.load_state_dict(block.feed_forward.expand.state_dict())
 theirs.linear2.load_state_dict(block.feed_forward.out.state_dict())
 theirs.norm1.load_state_dict(block.norm_1.state_dict())
 theirs.norm2.load_state_dict(block.norm_2.state_dict())
@@ -1387,7 +1386,7 @@ assert sorted(ids) == sorted({id(p) for p in model.parameters()})
 print(*(f"{len(group)} tensors, {sum(p.numel() for p in group):,} numbers" for group in groups))
 
 # %%
-optimiser = adamw(model, rate=0.1, weight_decay=0.5)
+optimiser = adamw(model, lr=0.1, weight_decay=0.5)
 with torch.no_grad():
     for p in model.parameters():
         p += 0.1  # biases start at 0, and a 0 can't shrink
@@ -1451,14 +1450,14 @@ claim("first-rate", factor(0), 0.01 - 1e-12, 0.01 + 1e-12, why="1 / 100 of the t
 claim("rate-past-the-end", factor(1500), 0.01 - 1e-12, 0.01 + 1e-12, why="stays at the floor")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 4.** Write `rates_at(steps, warm, end, top)`: a tensor with the rate at each of the given steps (numbered from 0). In the first `warm` steps it rises in a line, such that step `warm - 1` has `top` and step 0 is above 0. Then it falls along half a cosine, from `top` at step `warm` to 0 at step `end`, and stays there. `warm` may be 0. Check: `check_rates_at`.
+# > **Exercise 4.** Write `lr_at(steps, warm, end, top)`: a tensor with the rate at each of the given steps (numbered from 0). In the first `warm` steps it rises in a line, such that step `warm - 1` has `top` and step 0 is above 0. Then it falls along half a cosine, from `top` at step `warm` to 0 at step `end`, and stays there. `warm` may be 0. Check: `check_lr_at`.
 # >
 # > <details><summary>Hint 1</summary>Let u be the share of the fall that is done: 0 at <code>warm</code>, 1 at <code>end</code>. Which values of u need care?</details>
 # > <details><summary>Hint 2</summary><code>u.clamp(0, 1)</code> holds both ends; <code>torch.where</code> chooses between rise and fall.</details>
 
 
 # %% tags=["solution"]
-def rates_at(steps, warm, end, top):
+def lr_at(steps, warm, end, top):
     s = torch.tensor(steps, dtype=torch.float64)
     done = ((s - warm) / (end - warm)).clamp(0, 1)
     fall = top * 0.5 * (1 + torch.cos(math.pi * done))
@@ -1466,9 +1465,7 @@ def rates_at(steps, warm, end, top):
 
 
 # %% tags=["check"]
-from coursekit.exercises import gpt as training_exercises
-
-training_exercises.check_rates_at(rates_at)
+exercises.check_lr_at(lr_at)
 
 # %% [markdown]
 # **Clipping.** Now and then a batch gives a slope ten times as long as usual. Adam's averages remember it for a hundred steps. So the slopes of *all* parameters are taken as one long vector, and if its norm exceeds $\tau$, usually 1, it is shortened to $\tau$. All parameters share one factor, so the direction stays.
@@ -1517,7 +1514,7 @@ claim("float16-mean-square", (x * x).mean().isinf(), 1, 1, why="90,000 is beyond
 # %% tags=["shown"]
 from coursekit.training.engine import Engine
 
-show(Engine)
+show(Engine.backward, Engine.step)
 
 # %%
 small = nn.Linear(3, 2)
@@ -1844,7 +1841,7 @@ def keep_likeliest(logits, k):
 
 
 # %% tags=["check"]
-training_exercises.check_keep_likeliest(keep_likeliest)
+exercises.check_keep_likeliest(keep_likeliest)
 
 # %% [markdown]
 # Has it learnt to write, or does it recite? Count the windows of 20 characters in its text that stand, letter by letter, in the text it learnt from. The real last tenth says how many to expect of honest writing.
@@ -1998,7 +1995,7 @@ def short_run(seed, parts, training, steps=200, batch_size=8):
     torch.manual_seed(seed)
     config = GPTConfig(vocab_size=V, context=32, n_layer=4, n_head=2, d_model=32)
     model, training = GPT(config, **{"std": 0.1} | parts).to(device), dict(training)
-    make = training.pop("optimiser", partial(adamw, rate=0.01, weight_decay=0.1))
+    make = training.pop("optimiser", partial(adamw, lr=0.01, weight_decay=0.1))
     learn(model, make(model), steps, batch_size, 0.1, seed, **training)
     return text_nll(model, valid[: 2**13 + 1])
 
@@ -2331,7 +2328,7 @@ def perplexity_of_parts(losses, sizes):
 
 
 # %% tags=["check"]
-training_exercises.check_perplexity_of_parts(perplexity_of_parts)
+exercises.check_perplexity_of_parts(perplexity_of_parts)
 
 # %% [markdown]
 # ## 6.14 What changed since GPT-2
@@ -2404,12 +2401,11 @@ figure("muon", alt="After five rounds all singular values above a hundredth lie 
 
 # %% tags=["data"]
 from coursekit.layers.attention import normalise_heads
-from coursekit.layers.basic import RMSNorm
 from coursekit.layers.block import relu_squared
 from coursekit.models.gpt import modern_gpt
 
 added = {  # the part, and the steps that fit into the time of 200 with GPT-2's parts
-    "+ RMSNorm, no biases": ({"norm": RMSNorm, "bias": False}, 180),
+    "+ RMSNorm, no biases": ({"norm": partial(nn.RMSNorm, eps=1e-6), "bias": False}, 180),
     "+ rotary positions": ({"rule": rotary(attend_past), "positions": None}, 165),
     "+ QK-norm": ({"rule": rotary(normalise_heads(attend_past))}, 150),
     "+ ReLU²": ({"activation": relu_squared}, 150),
@@ -2423,7 +2419,7 @@ ladder, spent = {first_rung: runs["everything on"]}, {first_rung: seconds_of_a_r
 for name, (part, steps) in added.items():
     parts = parts | part
     training = (
-        {"optimiser": partial(muon, rate=0.02, rest_rate=0.01, weight_decay=0.1)}
+        {"optimiser": partial(muon, lr=0.02, rest_lr=0.01, weight_decay=0.1)}
         if name == "+ Muon"
         else {}
     )
@@ -2458,7 +2454,7 @@ claim("rotary-rung-gain", -rungs["+ rotary positions"][0], low=0.05, **about)
 # %% tags=["data"]
 torch.manual_seed(42)
 modern, modern_curve = modern_gpt(GPTConfig(**sizes | {"n_head": 4}, n_layer=3)).to(device), []
-optimiser = muon(modern, 0.02, rest_rate=0.005)
+optimiser = muon(modern, 0.02, rest_lr=0.005)
 watched = {"measure": watch(modern, modern_curve), "every": 80}
 modern_history = learn(modern, optimiser, steps=800, batch_size=32, **watched)
 

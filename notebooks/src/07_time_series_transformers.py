@@ -674,7 +674,7 @@ claim("gelu-gain-share", ratio, high=0.05, **about)
 def share_near_zero(net):
     """Return, for each hidden unit, the share of steps at which it gives less than 0.001."""
     given = []
-    widen, bend = net.blocks[0].feed_forward.widen, net.blocks[0].feed_forward.activation
+    widen, bend = net.blocks[0].feed_forward.expand, net.blocks[0].feed_forward.activation
     hook = widen.register_forward_hook(lambda layer, x, out: given.append(bend(out)))
     with torch.no_grad():
         OneStep(net)(*judged)
@@ -845,14 +845,14 @@ claim("kernel-6-gain-share", shorter.mean(), 0.18, 0.29, **band, **about)
 # Attention compares all T queries with all S keys. A day of hours is nothing; a year of them is 8,760 steps. **Predict**: 4 heads, one example, numbers of four bytes. How many megabytes do the scores alone take at 512 steps, and how many at 4,096?
 
 # %%
-from coursekit.layers.attention import attention_shares
+from coursekit.layers.attention import attention_weights
 
 for n_steps in (512, 1024, 2048):
     ask, key = torch.zeros(2, 1, 4, n_steps, 8)  # queries and keys: (B, H, T, D)
     scores = ask @ key.mT
     assert scores.nbytes == 4 * 1 * 4 * n_steps * n_steps  # bytes, B, H, T, T
     print(f"{n_steps:5} steps: {scores.nbytes / 1e6:6.1f} MB")
-size = 4 * attention_shares(ask, key).nbytes / 1e6  # at 4,096: twice the steps
+size = 4 * attention_weights(ask, key).nbytes / 1e6  # at 4,096: twice the steps
 claim("score-megabytes", size, 268.43, 268.44, why="4 · B · H · T² bytes: 4 times those at 2,048")
 
 # %% [markdown]
@@ -870,7 +870,7 @@ for t in range(n_steps):
 reads.int()
 
 # %% tags=["shown"]
-from coursekit.layers.sparse import allow_log_sparse, attend_log_sparse
+from coursekit.layers.log_sparse import allow_log_sparse, attend_log_sparse
 
 show(allow_log_sparse)
 
@@ -936,7 +936,7 @@ three = torch.randn(3, 2, 4, 24, 8, generator=draws, dtype=torch.float64)
 for rule in (attend, attend_past, attend_log_sparse):
     print(f"{rule.__name__:18}", certify(rule, *three))
 found = certify(attend_log_sparse, *three)
-claim("log-sparse-future", found.slope, 0, 0, why="exactly: it reads no later step")
+claim("log-sparse-future", found.gradient, 0, 0, why="exactly: it reads no later step")
 assert found.holds
 
 # %% [markdown]
@@ -984,9 +984,7 @@ def average_log_sparse(x):
 
 
 # %% tags=["check"]
-from coursekit.exercises import sparse as sparse_exercises
-
-sparse_exercises.check_average_log_sparse(average_log_sparse)
+exercises.check_average_log_sparse(average_log_sparse)
 
 # %% [markdown]
 # ## 7.8 ProbSparse: who has something to ask
@@ -1000,7 +998,7 @@ sparse_exercises.check_average_log_sparse(average_log_sparse)
 # and says that it tells how far the shares $p = \mathrm{softmax}(s)$ are from uniform. In which sense?
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.layers.sparse import lse_minus_mean, max_minus_mean
+from coursekit.layers.prob_sparse import lse_minus_mean, max_minus_mean
 
 scores = 2 * torch.randn(1000, 32, generator=draws, dtype=torch.float64)
 p, uniform = scores.softmax(-1), torch.full((1000, 32), 1 / 32, dtype=torch.float64)
@@ -1081,7 +1079,7 @@ for measure in (max_minus_mean, lse_minus_mean):
 # **The sample.** To measure all queries against all keys costs as much as what we want to save. So measure on a few keys, drawn once: of T keys, take $\lceil c \ln T \rceil$, with a factor c of 5, and let equally many queries be active.
 
 # %% tags=["shown"]
-from coursekit.layers.sparse import count_active, prob_sparse, sample_keys
+from coursekit.layers.prob_sparse import count_active, prob_sparse, sample_keys
 
 show(count_active, sample_keys)
 
@@ -1146,7 +1144,7 @@ assert "single memory location" in refusal
 # The library's version does without copies, for speed: a query of zeros has equal scores, so its row *is* the mean, and the active rows are added to it.
 
 # %% tags=["shown"]
-from coursekit.layers.sparse import score_sample
+from coursekit.layers.prob_sparse import score_sample
 
 show(score_sample, prob_sparse)
 
@@ -1217,7 +1215,7 @@ def gap_to_uniform(scores):
 
 
 # %% tags=["check"]
-sparse_exercises.check_gap_to_uniform(gap_to_uniform)
+exercises.check_gap_to_uniform(gap_to_uniform)
 
 # %% [markdown]
 # ## 7.9 What ProbSparse costs, and when it is wrong
@@ -1589,9 +1587,12 @@ except ValueError as refusal:
     print("ValueError:", refusal)
 
 # %% tags=["data", "nbval-ignore-output"]
+named = {"last value": "last value", "linear": "linear, 72 hours"}
+named["seasonal naive"] = "seasonal naive, 24 hours"
 card = HonestyCard(
     title=f"{table.name}: {table.columns[0]}, 24 hours ahead",
-    baselines=simple, models=learnt, scaler=day.scaler, unit=table.unit, seconds=took,
+    baselines=simple, kinds=named, models=learnt, scaler=day.scaler, unit=table.unit,
+    seconds=took,
 )  # fmt: skip
 card
 
@@ -1811,6 +1812,7 @@ HonestyCard(
     baselines={name: sum_up(name) for name in missed if name not in net_names},
     models={"transformer": [sum_up(name) for name in net_names]},
     scaler=percent, unit="% a day", seconds={"transformer": walk_seconds},
+    kinds={"last value": "last value", "linear": "linear, all eight"},
     without={"seasonal naive": "trading days of a rate have no season that is known"},
 )  # fmt: skip
 

@@ -75,16 +75,16 @@ from coursekit.models.informer import Informer, InformerConfig
 
 G = 48
 by_hand = torch.cat([past[:, -G:], known], 1)  # (B, G + P, C)
-config = InformerConfig(n_channel=C, context=L, guide=G, horizon=P, n_encoder=3, d_model=32)
+config = InformerConfig(n_channel=C, context=L, label_len=G, horizon=P, n_encoder=3, d_model=32)
 model = Informer(config, head_std=0.1).eval()
-guided = model.guide(past, known)
+guided = model.decoder_input(past, known)
 
 # %% tags=["data"]
 assert by_hand.shape == (B, G + P, C)
 assert guided[..., :C].equal(by_hand)
 
 # %% tags=["shown"]
-show(Informer.guide)
+show(Informer.decoder_input)
 
 # %% tags=["data"]
 again = (guided[:, :G, :C] - past[:, -G:]).abs().max()
@@ -167,7 +167,7 @@ claim("r2-high-low", explained([high, low], change), 0.79, 0.86, why="0.82 ± 3 
 with_opening = explained([high, low, opening], change)
 claim("r2-next-opening", with_opening, 0.995, 0.999, why="1 less the night's share, 0.0025")
 honest = explained([change[:-1], high[:-1], low[:-1]], change[1:])
-claim("r2-yesterday", honest, -0.01, 0.005, why="0, less what fitting four numbers costs")
+claim("r2-yesterday", honest, -0.0123, 0.0123, why="0 ± 3 × 0.0041, the spread of seeds 0–4")
 
 # %% [markdown]
 # (Fitted on the first half of the days, judged on the second: R² is the share of the variance that is gone. Below 0 is worse than the mean.) High and low of the same day give most of it away, the next opening nearly all of it, and yesterday nothing, which is the truth. A model that is fed such columns scores brilliantly until it is used. So the rule is the other way round: **hide everything, except what is on an explicit list** of columns known in advance (holidays, prices already set, the calendar). In the library that list is `TimeSeries.known`, the target may not stand on it, and it is empty unless somebody fills it.
@@ -192,14 +192,15 @@ other_future = replace(splits.train, values=later_values)
 assert (target_later - target[1]).min() > 99
 assert past_later.equal(past[1:])
 assert known_later.equal(known[1:])
-gap = model.guide(past_later, known_later) - guided[1:]
+gap = model.decoder_input(past_later, known_later) - guided[1:]
 claim("future-plus-100", gap.abs().max(), 0, 0, why="exact: not a bit of the input changes")
 
 # %% [markdown]
 # One trap is left. **Zero is also a value**: scaled, it is the mean of the training rows. If the truth is the mean, a hidden step and a known one look alike:
 
 # %% tags=["data"]
-at_mean = model.guide(torch.zeros_like(past), torch.zeros_like(known))  # all hours at the mean
+hidden = torch.zeros_like(past), torch.zeros_like(known)  # all hours at the mean
+at_mean = model.decoder_input(*hidden)
 values, flag = at_mean[..., :C], at_mean[..., C]
 claim("hidden-equals-mean", values.abs().max(), 0, 0, why="exact: known, hidden: 0", data="hourly")
 gap = flag[:, G:] - flag[:, :P]
@@ -298,10 +299,11 @@ one_hot = [F.one_hot(every[..., i], n).float() for i, n in enumerate((24, 7, 12)
 looked_up = [code @ part.weight for code, part in zip(one_hot, calendar.tables, strict=True)]
 
 # %% tags=["nbval-ignore-output"]
-assert_close(calendar(every), calendar.out(calendar.widen(torch.cat(looked_up, -1)).relu()))
+assert_close(calendar(every), calendar.out(calendar.expand(torch.cat(looked_up, -1)).relu()))
 calendar(every).square().sum().backward()
 least_slope = min(part.weight.grad.abs().sum(-1).min() for part in calendar.tables)
-claim("least-slope-of-a-row", least_slope, low=1e-6, why="each of the 43 rows has its turn")
+why = "each of the 43 rows has its turn; seeds 0–4: 0.59 or more"
+claim("least-slope-of-a-row", least_slope, low=0.05, why=why)
 
 # %% [markdown]
 # The result has the shape (B, T, C): one vector *for each step*. "A time vector of d numbers, broadcast over the window" is another slip you will meet. 48 hours have 24 different hours, so must the vectors:
@@ -346,8 +348,9 @@ by_step = learn_hours(lambda e: e)
 broadcast = learn_hours(lambda e: e.mean(1, keepdim=True).expand_as(e))
 none = learn_hours(torch.zeros_like)
 claim("calendar-each-step", by_step, 0.235, 0.275, why="0.25 is the noise; seeds 0–4: 0.26 at most")
-claim("calendar-broadcast", broadcast, 1.2, 1.3, why="1.25 is all of the variance")
-claim("calendar-none", none, 1.2, 1.3, why="1.25 is all of the variance")
+about = {"why": "1.25, all of the variance, ± 3 × 0.0042, the spread of seeds 0–4"}
+claim("calendar-broadcast", broadcast, 1.2374, 1.2626, **about)
+claim("calendar-none", none, 1.2374, 1.2626, **about)
 
 # %% [markdown]
 # A vector for each step finds everything but the noise. Broadcast, it is worth as much as none here: a window of 24 hours holds each hour once, so its mean is the same wherever it begins. And any one vector for the whole window leaves its steps alike, unless their places tell them apart.
@@ -381,7 +384,7 @@ claim("embedding-channels", agree, 32, 32, why="all C of (B, L, C): a vector for
 # **Predict** what the second one returns for the lower triangle.
 
 # %%
-from coursekit.layers.attention import allow_past, attend, attention_shares
+from coursekit.layers.attention import allow_past, attend, attention_weights
 
 T = 6
 x = torch.randn(1, T, 8, generator=generator)
@@ -428,7 +431,7 @@ for name, table in {"True = hide": ~real, "True = read": real}.items():
 claim("padding-hidden", padding_moves["True = hide"], 0, 0, why="exact: what is hidden has share 0")
 assert padding_moves["True = read"] > 1
 apart = (changed[1] - changed[1, :1]).abs().max()  # both paddings are equal in `changed`
-claim("padding-read", apart, high=1e-4, why="all steps equal: made of padding alone; rounding")
+claim("padding-read", apart, high=1e-5, why="all steps equal: made of padding alone; rounding")
 
 # %% [markdown]
 # No error, no NaN in the padded series, and every output of it is made of padding. (The first series, which has none, is all NaN; if all were padded, nothing would show.) In this course the table is called `allowed`, and True is the affirmative.
@@ -489,17 +492,16 @@ claim("uneven-heads", split, 0, 0, why="10 is not a multiple of 4")
 # A layer is the block of 6.5: what attention finds is added to the stream, then what a small network makes of each step. The norms stand *before* what is added (**pre-norm**); in the paper's code they stand after (**post-norm**). Why ours don't, see below. Only the rule differs, `prob_sparse` of 7.8. Four lines:
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.layers.basic import LayerNorm
 from coursekit.layers.block import Block, FeedForward
-from coursekit.layers.sparse import prob_sparse
+from coursekit.layers.prob_sparse import prob_sparse
 
 rule = prob_sparse(factor=2)
-layer = Block(MultiHeadAttention(8, 2, rule), FeedForward(8), lambda: LayerNorm(8))
+layer = Block(MultiHeadAttention(8, 2, rule), FeedForward(8), lambda: nn.LayerNorm(8))
 z_1 = F.layer_norm(x, (8,))
 middle = x + layer.attention(z_1)
 z_2 = F.layer_norm(middle, (8,))
 bent = F.gelu(
-    z_2 @ layer.feed_forward.widen.weight.T + layer.feed_forward.widen.bias, approximate="tanh"
+    z_2 @ layer.feed_forward.expand.weight.T + layer.feed_forward.expand.bias, approximate="tanh"
 )
 out = middle + bent @ layer.feed_forward.out.weight.T + layer.feed_forward.out.bias
 
@@ -528,7 +530,7 @@ claim("layer-of-nothing", (layer(x) - x).abs().max(), 0, 0, why="exact: zeros ar
 # The I is the stream itself: slopes pass whatever f does. Check it for one step of 8 channels:
 
 # %% tags=["nbval-ignore-output"]
-network, norm_8 = FeedForward(8).double(), LayerNorm(8).double()
+network, norm_8 = FeedForward(8).double(), nn.LayerNorm(8).double()
 h = torch.randn(8, generator=generator, dtype=torch.float64)
 jacobian = torch.autograd.functional.jacobian
 left = jacobian(lambda s: s + network(norm_8(s)), h)
@@ -541,7 +543,7 @@ claim("identity-plus-product", (left - right_side).abs().max(), high=1e-12, why=
 # **Predict** the largest stretch (the spectral norm of J_LN) for inputs of standard deviation 1, 0.01 and 0.0001.
 
 # %% tags=["nbval-ignore-output"]
-norm_32, stretch = LayerNorm(32).double(), {}
+norm_32, stretch = nn.LayerNorm(32).double(), {}
 direction = torch.randn(32, generator=generator, dtype=torch.float64)
 direction = (direction - direction.mean()) / direction.std(correction=0)
 for size in (1.0, 0.01, 1e-4):
@@ -559,7 +561,7 @@ claim("stretch-at-0.0001", stretch[1e-4], 315, 316.3, why="1/√(10⁻⁸ + ε),
 # %% tags=["nbval-ignore-output"]
 def slopes_by_depth(norm_first, depth, seed):
     torch.manual_seed(seed)
-    options = {"norm": lambda: LayerNorm(32), "norm_first": norm_first}
+    options = {"norm": lambda: nn.LayerNorm(32), "norm_first": norm_first}
     pairs = [(MultiHeadAttention(32, 4), FeedForward(32)) for _ in range(depth)]
     stack = [Block(*pair, **options) for pair in pairs]
     for part in nn.ModuleList(stack).modules():
@@ -610,7 +612,7 @@ stream = torch.randn(8, 16, 32, generator=generator)
 stream_sizes = [stream.std().item()]
 for seed in range(12):
     torch.manual_seed(seed)
-    stream = Block(MultiHeadAttention(32, 4), FeedForward(32), lambda: LayerNorm(32))(stream)
+    stream = Block(MultiHeadAttention(32, 4), FeedForward(32), lambda: nn.LayerNorm(32))(stream)
     stream_sizes.append(stream.std().item())
 growth = stream_sizes[-1] / stream_sizes[0]
 
@@ -757,7 +759,8 @@ claim("shift-changes", share, 0.485, 0.515, why="1/2: two of four steps are shar
 # %% tags=["nbval-ignore-output"]
 expected = 1.5 / math.pi**0.5  # mean of the largest of three normal draws, 0.846
 claim("pooled-noise-mean", pooled.mean() / expected, 0.97, 1.03, why="1 ± 3 standard errors")
-claim("pooled-noise-std", pooled.std(), 0.72, 0.78, why="√(1 + √3/(2π) - expected²) = 0.748, ± 3")
+why = "√(1 + √3/(2π) - expected²) = 0.748, ± 3 × 0.0083, the spread of seeds 0–4"
+claim("pooled-noise-std", pooled.std(), 0.723, 0.773, why=why)
 
 # %% [markdown]
 # Half of the numbers change. Only a shift by *two* is harmless: it moves the output by one. And the noise is not suppressed, its spread falls by a quarter while its mean goes from 0 to 0.85: **noise becomes bias**, which later layers have to take off again.
@@ -815,7 +818,7 @@ show(DecoderBlock.forward)
 # %% tags=["nbval-ignore-output"]
 attention = {"self_attention": attend_past, "cross_attention": attend}
 mixers = {name: MultiHeadAttention(8, 2, how) for name, how in attention.items()}
-block = DecoderBlock(**mixers, feed_forward=FeedForward(8), norm=lambda: LayerNorm(8))
+block = DecoderBlock(**mixers, feed_forward=FeedForward(8), norm=lambda: nn.LayerNorm(8))
 memory_7 = torch.randn(1, 7, 8, generator=generator)
 
 
@@ -840,12 +843,13 @@ claim("decoder-by-hand", (block(x, memory_7) - d_3).abs().max(), high=1e-5, why=
 # %% tags=["nbval-ignore-output"]
 on_memory = dependence(lambda m: block(x, m), memory_7)
 on_itself = dependence(lambda s: block(s, memory_7), x)
-claim("memory-read-least", on_memory.min(), low=1e-6, why="every step reads all of the memory")
+why = "every step reads all of the memory; seeds 0–4: 0.025 or more"
+claim("memory-read-least", on_memory.min(), low=0.01, why=why)
 
 # %% tags=["nbval-ignore-output"]
 claim("decoder-future-slope", on_itself.triu(1).max(), 0, 0, why="exact: no path leads back")
 reader = block.cross_attention
-shares = attention_shares(
+shares = attention_weights(
     *(reader._split(part(s)) for part, s in ((reader.q, x), (reader.k, memory_7)))
 )
 assert_close(shares.sum(-1), torch.ones(1, 2, T))
@@ -917,7 +921,7 @@ for part, keys in ((decoding.self_attention, queries), (decoding.cross_attention
     pair = part._split(part.q(queries)), part._split(part.k(keys))
     size = (G + P, keys.shape[1])
     pictures.append(
-        attention_shares(*pair, allow_past(*size) if keys is queries else None)[0, 0].detach()
+        attention_weights(*pair, allow_past(*size) if keys is queries else None)[0, 0].detach()
     )
 axes = plt.subplots(1, 3, figsize=(9, 3.3), width_ratios=(1, 1, 0.6))[1]
 titles = ("allowed, five steps", "shares: decoder to itself", "to the encoder")
@@ -954,7 +958,8 @@ later_key = scores.clone()
 later_key[:, 4] += 5  # another key at step 4
 measured_later = later_key[:, [1, 4]].amax(-1) - later_key[:, [1, 4]].mean(-1)
 least = (measured_later - measured)[:4].abs().min()
-claim("measure-of-the-past-moves", least, low=0.1, why="key 4 is in each one's measure")
+why = "key 4 is in each one's measure; seeds 0–4: 0.17 or more"
+claim("measure-of-the-past-moves", least, low=0.1, why=why)
 
 # %% [markdown]
 # **Queries are ranked against all others.** The best two are active; then a strong query arrives at step 5:
@@ -982,12 +987,13 @@ claim("pushed-out", min(pushed_out), 3, 3, why="step 3 was second, then third of
 # In the library these are arguments of one rule:
 
 # %% tags=["shown"]
-from coursekit.layers.sparse import prob_sparse_past
+from coursekit.layers.prob_sparse import prob_sparse_past
 
 show(prob_sparse_past)
 
 # %%
-from coursekit.layers import sparse
+from coursekit.layers import log_sparse
+from coursekit.layers import prob_sparse as sparse
 
 of_all = {"score": sparse.score_sample, "choose": sparse.choose_top}
 versions = {
@@ -1014,19 +1020,20 @@ draws = torch.randn(3, 2, 4, 64, 8, generator=generator, dtype=torch.float64)
 found = {name: certify(rule, *draws) for name, rule in rules.items()}
 for name, result in found.items():
     moved = f"{result.moved:6.1%} move, by up to {result.change:5.1f}"
-    print(f"{name:13} {moved}; slope {result.slope:.3f}")
+    print(f"{name:13} {moved}; slope {result.gradient:.3f}")
 
 # %% tags=["nbval-ignore-output"]
 claim("moved-mean-of-all", found["mean of all"].moved, 0.97, 0.98, why="seeds 0–4: 0.975 to 0.977")
+about = {"why": "0.116 ± 3 × 0.0085, the spread of seeds 0–4"}
 for name in ("running sum", "running mean"):
-    claim(f"moved-{name.replace(' ', '-')}", found[name].moved, 0.083, 0.141, why="0.11 ± 3 × 0.01")
+    claim(f"moved-{name.replace(' ', '-')}", found[name].moved, 0.09, 0.142, **about)
 
 # %% tags=["nbval-ignore-output"]
 claim("moved-keys-so-far", found["keys so far"].moved, 0.06, 0.12, why="0.09 ± 3 × 0.01, seeds 0–4")
 claim("moved-ours", found["ours"].moved, 0, 0, why="each step is chosen by its past; none moves")
 claim("moved-dense", found["dense"].moved, 0, 0, why="exact: shares of the future are 0")
 slopes_of_choices = max(
-    found[name].slope for name in ("running sum", "running mean", "keys so far")
+    found[name].gradient for name in ("running sum", "running mean", "keys so far")
 )
 claim("slope-of-a-choice", slopes_of_choices, 0, 0, why="exact: a choice has no slope")
 
@@ -1054,7 +1061,7 @@ ones = torch.ones(1, 1, 512, 4, dtype=torch.float64)
 filled = sparse.fill_running_sum(ones, 512)[0, 0, :, 0]
 print(filled[:5].tolist(), "…", filled[-1].item())
 claim("sum-of-ones", filled[-1], 512, 512, why="step t gets t + 1")
-claim("ones-of-the-sum", found["running sum"].ones, 50, 63, why="the last lazy steps of 64")
+claim("ones-of-the-sum", found["running sum"].ones, 63, 63, why="64 - 1: the last step")
 claim("ones-of-the-mean", found["running mean"].ones, high=1e-12, why="a mean of ones, rounding")
 
 # %% [markdown]
@@ -1068,9 +1075,12 @@ for name, shift in (("mean 0", 0.0), ("mean 0.5", 0.5)):
         rms[f"{kind}, values of {name}"] = fill(plain + shift, 512).square().mean((0, 2)).sqrt()
 
 # %% tags=["nbval-ignore-output"]
-claim("rms-sum", rms["sum, values of mean 0"][-1], 21.0, 24.2, why="√512 = 22.6, ± 7 %")
-claim("rms-sum-shifted", rms["sum, values of mean 0.5"][-1], 250, 265, why="√(256² + 512) = 257")
-claim("rms-mean-shifted", rms["mean, values of mean 0.5"][-1], 0.49, 0.52, why="√(0.25 + 1/512)")
+why = "√512 = 22.6, ± 3 × 0.38, the spread of seeds 0–4"
+claim("rms-sum", rms["sum, values of mean 0"][-1], 21.4, 23.8, why=why)
+why = "√(256² + 512) = 257, ± 3 × 0.46, the spread of seeds 0–4"
+claim("rms-sum-shifted", rms["sum, values of mean 0.5"][-1], 255.6, 258.4, why=why)
+why = "√(0.25 + 1/512) = 0.502, ± 3 × 0.0009, the spread of seeds 0–4"
+claim("rms-mean-shifted", rms["mean, values of mean 0.5"][-1], 0.499, 0.505, why=why)
 
 # %% [markdown]
 # ### Test 3: forecast white noise
@@ -1098,10 +1108,12 @@ def learn_noise(rule, seed):
     places = LearnedPositions(8, 32)
     nn.init.normal_(places.weight)  # large, so that places can be told apart in a mixture
     layers = [
-        Block(MultiHeadAttention(32, 4, rule), FeedForward(32, widening=2), lambda: LayerNorm(32))
+        Block(
+            MultiHeadAttention(32, 4, rule), FeedForward(32, expansion=2), lambda: nn.LayerNorm(32)
+        )
         for _ in range(2)
     ]
-    net = nn.Sequential(nn.Linear(1, 32), places, *layers, LayerNorm(32), nn.Linear(32, 1))
+    net = nn.Sequential(nn.Linear(1, 32), places, *layers, nn.LayerNorm(32), nn.Linear(32, 1))
     schedule, batches = warm_up_cosine(400), draw_noise(128, seed)
     fit(net, adamw(net, 0.02), batches, steps=400, loss=F.mse_loss, schedule=schedule)
     fresh, following = next(draw_noise(4000, seed + 100))
@@ -1117,26 +1129,25 @@ for name, error in errors.items():
 
 # %% tags=["nbval-ignore-output"]
 noise = {name: error.mean().item() for name, error in errors.items()}
-leaking = {}
-for name in ("mean of all", "running sum", "running mean", "keys so far"):
-    row = [noise[name]] + [learn_noise(tight[name], seed).mean().item() for seed in (1, 2)]
-    print(f"{name:12} seeds 0–2:", *(f"{error:.3f}" for error in row))
-    leaking[name] = sum(row) / 3
+running = [noise["running mean"]]
+running += [learn_noise(tight["running mean"], seed).mean().item() for seed in (1, 2)]
+print("running mean, seeds 0–2:", *(f"{error:.3f}" for error in running))
 
 # %% tags=["nbval-ignore-output"]
-about = {"why": "0.437 ± 3 × 0.074/√3, seeds 0–4"}
-claim("noise-mean-of-all", leaking["mean of all"], 0.308, 0.566, **about)
+about = {"why": "0.437 + 3 × 0.074, seeds 0–4: far below the floor of 1"}
+claim("noise-mean-of-all", noise["mean of all"], high=0.66, **about)
 about["why"] = "0.928 ± 3 × 0.042/√3, seeds 0–4; below the floor of 1"
-claim("noise-running-mean", leaking["running mean"], 0.855, 0.995, **about)
-about["why"] = "0.963 ± 3 × 0.028/√3, seeds 0–4: three can't exclude 1"
-claim("noise-running-sum", leaking["running sum"], 0.914, 1.011, **about)
-about["why"] = "0.968 ± 3 × 0.034/√3, seeds 0–4: three can't exclude 1"
-claim("noise-keys-so-far", leaking["keys so far"], 0.909, 1.027, **about)
+claim("noise-running-mean", sum(running) / 3, 0.855, 0.995, **about)
+about["why"] = "0.963 ± 3 × 0.028, seeds 0–4: one can't exclude 1"
+claim("noise-running-sum", noise["running sum"], 0.879, 1.047, **about)
+about["why"] = "0.968 ± 3 × 0.034, seeds 0–4: one can't exclude 1"
+claim("noise-keys-so-far", noise["keys so far"], 0.866, 1.07, **about)
 
 # %% tags=["nbval-ignore-output"]
 claim("noise-ours", noise["ours"], 0.97, 1.03, why="1.000 ± 3 × 0.01, seeds 0–4")
 claim("noise-dense", noise["dense"], 0.97, 1.03, why="1.000 ± 3 × 0.01, seeds 0–4")
-claim("noise-last-step", errors["mean of all"][-1], 0.92, 1.09, why="1: it has no future to read")
+why = "1, no future to read: ± 3 standard errors of 4,000 squares"
+claim("noise-last-step", errors["mean of all"][-1], 0.932, 1.068, why=why)
 
 # %% tags=["figure", "nbval-ignore-output"]
 left_ax, right_ax = plt.subplots(1, 2, figsize=(10, 3.9))[1]
@@ -1159,7 +1170,7 @@ figure(
 # %% [markdown]
 # The first version forecasts what can't be forecast, at every step but the last, which has no future to read. Such a model looks brilliant in training and is worth nothing in use.
 #
-# And the next three? The gradient of such a choice is exactly 0, the share of outputs that move is small, and yet some errors fall below 1: **training has found the rank**. Nobody told it how, and no slope leads there; the network only has to notice what being active or lazy goes together with. The gain of a query depends on its number, whether it is among the best depends on the numbers *after* it, so being active says something about them, a fraction of a bit a head, and the next layer reads it off. How much is found differs from run to run (the spread stands beside each claim): most with a running mean, where three runs are enough to tell. With the paper's sum and with keys so far it is little: three runs can't tell it from nothing; over the five seeds 0 to 4 the mean error was 0.963 and 0.968, with standard errors of 0.013 and 0.015. Ours and dense attention have a mean of 1 in all runs. (A single step is a mean over 4,000 sequences, with a standard error of 0.02: don't read 0.96 or 1.06 as a finding.) "It leaks only a little" is no defence: what leaks is used.
+# And the next three? The gradient of such a choice is exactly 0, the share of outputs that move is small, and yet some errors fall below 1: **training has found the rank**. Nobody told it how, and no slope leads there; the network only has to notice what being active or lazy goes together with. The gain of a query depends on its number, whether it is among the best depends on the numbers *after* it, so being active says something about them, a fraction of a bit a head, and the next layer reads it off. How much is found differs from run to run (the spread stands beside each claim): most with a running mean, where three runs are enough to tell. With the paper's sum and with keys so far it is little: the one run above can't tell it from nothing; over the five seeds 0 to 4 the mean error was 0.963 and 0.968, with standard errors of 0.013 and 0.015. Ours and dense attention have a mean of 1 in all runs. (A single step is a mean over 4,000 sequences, with a standard error of 0.02: don't read 0.96 or 1.06 as a finding.) "It leaks only a little" is no defence: what leaks is used.
 #
 # Does any of this touch the Informer's published scores? Put the worst version into our decoder and tell it the truth:
 
@@ -1177,7 +1188,7 @@ claim("leaky-decoder-told", leaky_moves, 0, 0, why="exact: zeros can't tell what
 # %%
 candidates = {
     "attend_past": attend_past,
-    "attend_log_sparse": sparse.attend_log_sparse,
+    "attend_log_sparse": log_sparse.attend_log_sparse,
     "prob_sparse_past": prob_sparse_past(),
 }
 short = torch.randn(3, 1, 2, 33, 4, generator=generator, dtype=torch.float64)
@@ -1210,7 +1221,7 @@ def find_leaks(x, model):
 exercises.check_find_leaks(find_leaks)
 
 # %% tags=["shown"]
-from coursekit.exercises.informer import Ranked, RankedOnArrival
+from coursekit.exercises.small_models import Ranked, RankedOnArrival
 
 show(Ranked, RankedOnArrival)
 
@@ -1287,7 +1298,8 @@ print(*(f"{name}: {one:.4f} and {hundred:.4f}" for name, (one, hundred) in pulls
 one, hundred = pulls["AdamW"]
 claim("decoupled-pull", hundred / one, 1 - 1e-6, 1 + 1e-6, why="slopes cancel, but for ε")
 one, hundred = pulls["Adam"]
-claim("coupled-pull", hundred / one, 0.009, 0.011, why="the penalty is divided by 100 as well")
+why = "about 1/100: the penalty is divided as well; fixed draws, float64"
+claim("coupled-pull", hundred / one, 0.0103, 0.0104, why=why)
 
 # %% [markdown]
 # In the loss, the penalty is divided by the size of the slopes like everything else: a weight with large slopes hardly decays. Beside the step, all shrink alike.
@@ -1356,9 +1368,7 @@ claim("small-start-512", spreads[512], 0.448, 0.457, why=why)
 # 0.02 √d. At our sizes such a layer shrinks what passes by a factor of ten. And the usual loop, which asks each module whether it is a linear map or a normalisation, doesn't reach all:
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.layers.basic import LayerNorm
-
-asked = [part for part in example.modules() if isinstance(part, nn.Linear | LayerNorm)]
+asked = [part for part in example.modules() if isinstance(part, nn.Linear | nn.LayerNorm)]
 reached = {id(p) for part in asked for p in part.parameters()}
 left = [name for name, p in example.named_parameters() if id(p) not in reached]
 print(*left, sep="\n")
@@ -1412,28 +1422,26 @@ claim("last-value-of-published", ratio, 0.5102, 0.5103, stand_in=(28.38, 28.39),
 # The windows are as many as the code of the paper makes. But *which* of them are scored? Many published codes give the test windows to a loader that drops the last batch if it isn't full.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 4.** Write `share_dropped(horizons, rows, batch_size)`: a tensor with, for each horizon, the share of the windows that is lost if only whole batches are scored. The targets of a window lie within `rows` rows, wherever they fit. Check: `check_share_dropped`.
+# > **Exercise 4.** Write `fraction_dropped(horizons, rows, batch_size)`: a tensor with, for each horizon, the share of the windows that is lost if only whole batches are scored. The targets of a window lie within `rows` rows, wherever they fit. Check: `check_fraction_dropped`.
 # >
 # > <details><summary>Hint 1</summary>How many places are there for 3 targets in 10 rows? 8, not 7.</details>
 # > <details><summary>Hint 2</summary>What is left when a number is divided by another: <code>%</code>.</details>
 
 
 # %% tags=["solution"]
-def share_dropped(horizons, rows, batch_size):
+def fraction_dropped(horizons, rows, batch_size):
     windows = rows - torch.tensor(horizons) + 1
     return windows % batch_size / windows
 
 
 # %% tags=["check"]
-from coursekit.exercises import forecast as forecast_exercises
-
-forecast_exercises.check_share_dropped(share_dropped)
+exercises.check_fraction_dropped(fraction_dropped)
 
 # %%
 for size in (32, 512, 1024):
-    shares = [f"{share:6.1%}" for share in share_dropped([*published], 2880, size).tolist()]
+    shares = [f"{share:6.1%}" for share in fraction_dropped([*published], 2880, size).tolist()]
     print(f"batches of {size:4}: {' '.join(shares)} of the windows are dropped")
-worst = share_dropped([*published], 2880, 1024).max()
+worst = fraction_dropped([*published], 2880, 1024).max()
 claim("dropped-at-1024", worst, 0.2831, 0.2832, why="809 of 2,857, arithmetic")
 
 # %% [markdown]
@@ -1460,7 +1468,7 @@ def repeat_season(past, horizon, period):
 
 
 # %% tags=["check"]
-forecast_exercises.check_repeat_season(repeat_season)
+exercises.check_repeat_season(repeat_season)
 
 # %% [markdown]
 # The third baseline is a **linear model**: each step ahead is its own weighted sum of the last hours, counted from the last value. Least squares with a price on large weights (ridge regression) has a solution in closed form; no rate, no seed, no epochs.
@@ -1539,11 +1547,11 @@ show(shift_levels, RelativeToLast)
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 
-def train_informer(cut, seed, *, relative=True, shift=0.0, guide=48, steps=400, **choices):
+def train_informer(cut, seed, *, relative=True, shift=0.0, label_len=48, steps=400, **choices):
     """Return a trained Informer and the seconds that it took."""
     torch.manual_seed(seed)
     chance = torch.Generator().manual_seed(seed)
-    config = InformerConfig(guide=guide, n_head=2, d_model=16, dropout=0.0)
+    config = InformerConfig(label_len=label_len, n_head=2, d_model=16, dropout=0.0)
     net = Informer(config, **choices)
     net = (RelativeToLast(net) if relative else net).to(device)
     batches = shift_levels(draw_forecasts(cut.train, 32, chance), shift, chance)
@@ -1582,9 +1590,9 @@ for name, forecaster in scored.items():
 # %% tags=["nbval-ignore-output"]
 about = {"why": "1.32 ± 3 × 0.10, the spread of seeds 0–2"}
 claim("waves-informer", scored["Informer"].mse / floor, 1.02, 1.62, **about)
-gain = scored["seasonal naive"].mse - scored["Informer"].mse
-about = {"why": "0.78 ± 3 × 0.10, the spread of seeds 0–2"}
-claim("waves-gain", gain / floor, 0.48, 1.08, **about)
+ratio = scored["Informer"].mse / scored["seasonal naive"].mse
+about = {"why": "0.613 ± 3 × 0.049, the spread of seeds 0–4"}
+claim("waves-over-seasonal", ratio, 0.466, 0.76, **about)
 better = scored["last value"].mse > scored["seasonal naive"].mse
 claim("waves-order", better, 1, 1, why="the last value is wrong by the wave as well")
 
@@ -1597,10 +1605,16 @@ kinds = {
     "Informer, shifted": {"relative": False, "shift": 1.0, "calendar": None},
     "Informer, relative": {"relative": True, "calendar": None},
 }
-informers = {
-    name: [train_informer(day_ahead, seed, **choices) for seed in range(3)]
-    for name, choices in kinds.items()
-}
+
+
+def train_kind(name):
+    return [train_informer(day_ahead, seed, **kinds[name]) for seed in range(3)]
+
+
+informers = {"Informer, as published": train_kind("Informer, as published")}
+
+# %% tags=["data", "nbval-ignore-output"]
+informers |= {name: train_kind(name) for name in ("Informer, shifted", "Informer, relative")}
 models = {
     name: [score_forecasts(net, day_ahead.test) for net, _ in trained]
     for name, trained in informers.items()
@@ -1618,14 +1632,19 @@ HonestyCard(
     models=models,
     scaler=day_ahead.scaler,
     unit=alone.unit,
+    kinds={
+        "last value": "last value",
+        "seasonal naive": "seasonal naive, day",
+        "linear": f"linear, {look_back} hours",
+    },
     published={"Informer on ETTh1 (Zhou et al. 2021, table 1)": published[24]},
     seconds={name: trained[0][1] for name, trained in informers.items()},
 )
 
 # %% tags=["data", "nbval-ignore-output"]
 as_published, shifted, relative = (sum(one.mse for one in models[name]) / 3 for name in kinds)
-about = {"data": "hourly", "why": "0.108 ± 3 × 0.0072, the spread of seeds 0–2"}
-claim("informer-plain-mse-24", as_published, 0.087, 0.130, stand_in=(0.081, 0.116), **about)
+about = {"data": "hourly", "why": "0.104 ± 3 × 0.0103/√3, the spread of seeds 0–4"}
+claim("informer-plain-mse-24", as_published, 0.086, 0.122, stand_in=(0.090, 0.106), **about)
 # Three seeds know the spread to a factor of two, so here the band is six spreads wide.
 about["why"] = "0.0306 ± 6 × 0.00015, the spread of seeds 0–2; published: 0.098"
 claim("informer-mse-24", shifted, 0.0297, 0.0315, stand_in=(0.147, 0.227), **about)
@@ -1714,18 +1733,18 @@ claim("test-level", level, -1.339, -1.338, stand_in=(0.237, 0.238), **about)
 #
 # ## 8.11 Switched off, one at a time
 #
-# What do the parts contribute? The relative Informer of seed 0, with one change each, trained alike. **One seed each** (three for the calendar): differences smaller than the spread of the three seeds above mean nothing. **Predict** which change costs most.
+# What do the parts contribute? The relative Informer of seed 0, with one change each, trained alike. **One seed each**: differences smaller than the spread of the three seeds above mean nothing. (For the calendar one seed is too few, so a second pair counts as well: the three networks *as published* of 8.10 against *values as they are*, which lacks the calendar and nothing else.) **Predict** which change costs most.
 
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.layers.attention import attend
 from coursekit.layers.position import CalendarEmbedding
-from coursekit.layers.sparse import prob_sparse
+from coursekit.layers.prob_sparse import prob_sparse
 
 changes = {
     "no distilling": {"distil": False},
     "sampling factor 1": {"rule": prob_sparse(1)},
     "dense attention": {"rule": attend},
-    "no guide": {"guide": 0},
+    "no guide": {"label_len": 0},
     "with the calendar": {"calendar": CalendarEmbedding},
     "values as they are": {"relative": False},
 }
@@ -1742,23 +1761,22 @@ for name, one in switched.items():
 # %% tags=["data", "nbval-ignore-output"]
 several = torch.tensor([one.mse for one in models["Informer, relative"]])
 print(f"three seeds of the first row: {several.mean():.4f} ± {several.std():.4f}")
-about = {"data": "hourly", "why": "2.56 ± 3 × 0.11, the spread of seeds 0–2"}
+about = {"data": "hourly", "why": "2.63 ± 3 × 0.26, the spread of seeds 0–4"}
 cost = switched["values as they are"].mse / switched["as above"].mse
-claim("switch-level", cost, 2.2, 2.9, stand_in=(0.7, 1.4), **about)
+claim("switch-level", cost, 1.84, 3.42, stand_in=(0.56, 1.21), **about)
 lesser = ["no distilling", "sampling factor 1", "dense attention", "no guide"]
 most = max(abs(switched[name].mse / switched["as above"].mse - 1) for name in lesser)
 about["why"] = "0.008 and 0.16 with seed 0: what seeds do, or little more"
 claim("switch-others", most, high=0.05, stand_in=(0, 0.3), **about)
 
 # %% tags=["data", "nbval-ignore-output"]
-dated = [switched["with the calendar"].mse]
-for seed in (1, 2):
-    net, _ = train_informer(day_ahead, seed, **base | changes["with the calendar"])
-    dated.append(score_forecasts(net, day_ahead.test).mse)
-cost = torch.tensor(dated).mean() / several.mean()
-print(f"with the calendar, three seeds: {cost - 1:+.1%}")
-about["why"] = "1.33 ± 3 × 0.15/√3, the spread of seeds 0–2"
-claim("switch-calendar", cost, 1.07, 1.59, stand_in=(0.4, 0.8), **about)
+costs = {
+    "relative": switched["with the calendar"].mse / several.mean().item(),
+    "values as they are": as_published / switched["values as they are"].mse,
+}
+print("with the calendar:", *(f"{name} {cost - 1:+.1%}" for name, cost in costs.items()))
+about["why"] = "1.36 ± 3 × 0.10, the spread of seeds 0–4; the mean of both"
+claim("switch-calendar", sum(costs.values()) / 2, 1.06, 1.67, stand_in=(0.43, 0.69), **about)
 
 # %% [markdown]
 # On the paper's series, what the paper is known for hardly shows: without distilling, with a fifth of the sample, with dense attention or without a guide, the error moves by a few hundredths at most. These parts save work on long inputs, and 96 steps are not long. What matters is what the paper does not mention: what the numbers are measured *from*, and whether the network is shown a month that it has seen only once, which it learns by heart. On the street of the stand-in it is the other way round: the calendar is what helps most. (One seed, one horizon: enough to doubt a story, not to tell another.)
@@ -1771,7 +1789,7 @@ claim("switch-calendar", cost, 1.07, 1.59, stand_in=(0.4, 0.8), **about)
 
 
 # %%
-from coursekit.layers.sparse import count_active, max_minus_mean, score_sample
+from coursekit.layers.prob_sparse import count_active, max_minus_mean, score_sample
 
 encoder = informers["Informer, relative"][0][0].model.cpu()
 (past, _, marks), _ = day_ahead.test.take(torch.tensor([1000]))
@@ -1985,7 +2003,7 @@ yardstick_scores = {n: score_forecasts(f, crowd_parts.test) for n, f in yardstic
 
 # %% tags=["data"]
 from coursekit.models.relative import RelativeToLast
-from coursekit.layers.sparse import prob_sparse
+from coursekit.layers.prob_sparse import prob_sparse
 from coursekit.models.informer import Informer, InformerConfig
 
 four_days = split_windows(crowd, past=96, horizon=24)  # the same targets, less past
@@ -1995,7 +2013,7 @@ four_days = split_windows(crowd, past=96, horizon=24)  # the same targets, less 
 def train_on_crowd(as_changes, seed=0):
     """Return a small Informer, trained, and the seconds that it took."""
     torch.manual_seed(seed)
-    sizes = InformerConfig(context=96, guide=24, d_model=32, dropout=0.0)
+    sizes = InformerConfig(context=96, label_len=24, d_model=32, dropout=0.0)
     net = Informer(sizes, rule=prob_sparse())
     net = (RelativeToLast(net) if as_changes else net).to(device)
     batches = draw_forecasts(four_days.train, 16, torch.Generator().manual_seed(seed))
@@ -2019,6 +2037,11 @@ crowd_card = HonestyCard(
     models=crowd_scores,
     scaler=crowd_parts.scaler,
     unit=crowd.unit,
+    kinds={
+        "last value": "last value",
+        "seasonal naive": "seasonal naive, a week",
+        "linear": "linear, a week",
+    },
     seconds=crowd_seconds,
 )
 crowd_card
@@ -2033,18 +2056,18 @@ claim("own-linear-mse", by_line, 0.062, 0.0622, **about)
 
 # %% tags=["data", "nbval-ignore-output"]
 plain_mse, changes_mse = (one.mse for one in crowd_scores.values())
-about["why"] = "0.0256 ± 3 × 0.0052, the spread of seeds 0–4"
-claim("own-informer-less-linear", plain_mse - by_line, 0.0100, 0.0413, **about)
+about["why"] = "1.41 ± 3 × 0.084, the spread of seeds 0–4"
+claim("own-informer-over-linear", plain_mse / by_line, 1.16, 1.67, **about)
 
 # %% tags=["data", "nbval-ignore-output"]
-extra = [changes_mse - plain_mse]
+ratios = [changes_mse / plain_mse]
 for seed in (1, 2):
     pair = [train_on_crowd(as_changes, seed)[0] for as_changes in (False, True)]
     plain_mse, changes_mse = (score_forecasts(net, four_days.test).mse for net in pair)
-    extra.append(changes_mse - plain_mse)
-print("what the differences cost, seeds 0–2:", *(f"{one:+.4f}" for one in extra))
-about["why"] = "0.0101 ± 3 × 0.0054/√3, the spread of seeds 0–4: above 0 in each"
-claim("own-relative-costs", sum(extra) / 3, 0.0007, 0.0195, **about)
+    ratios.append(changes_mse / plain_mse)
+print("what the differences cost, seeds 0–2:", *(f"{one - 1:+.1%}" for one in ratios))
+about["why"] = "1.116 ± 3 × 0.065/√3, the spread of seeds 0–4: above 1 in each"
+claim("own-relative-costs", sum(ratios) / 3, 1.004, 1.228, **about)
 
 # %% [markdown]
 # The card can't be made without its baselines, and it names what a reader needs to doubt a result: how many windows, what the scaler saw, the unit, the past that was read, the seeds, the cost. Here the last value is useless, for in a street nothing is as it was an hour ago; last week's hour is good, and 168 weights for each hour ahead, fitted in closed form, are better still. The small Informer, which learns the season from its calendar and its examples instead of being told, comes out near last week's hour and has not reached the line after its 300 steps. That is a result too; one that a table without baselines would have hidden. And differences from the last value, the one line that pays most on the paper's series, make it *worse* here: at a street corner the last hour is a poor zero. What helps depends on the series, so measure on yours.

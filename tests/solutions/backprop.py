@@ -43,7 +43,7 @@ def sum_by_square(dprobs, counts):
     return -(dprobs * counts).sum(1, keepdim=True) / counts.sum(1, keepdim=True) ** 2
 
 
-def sum_by_shares(dprobs, counts):
+def sum_by_probabilities(dprobs, counts):
     total = counts.sum(1, keepdim=True)
     return -(dprobs * (counts / total)).sum(1, keepdim=True) / total
 
@@ -195,7 +195,7 @@ ROWS = {
         },
     ),
     backprop.check_dcount_sum: (
-        [sum_by_square, sum_by_shares],
+        [sum_by_square, sum_by_probabilities],
         {
             sum_with_a_plus: "[[1.0, 2.0]]",
             sum_without_keepdim: "[[1.0, 2.0]]",

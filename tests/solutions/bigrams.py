@@ -7,7 +7,7 @@ import torch
 
 from coursekit.exercises import bigrams
 
-# --- check_row_shares ---------------------------------------------------------------------------
+# --- check_row_probabilities --------------------------------------------------------------------
 
 
 def divide_by_row_sums(counts):
@@ -30,7 +30,7 @@ def divide_by_everything(counts):
     return counts / counts.sum()
 
 
-def transpose_shares(counts):
+def transpose_rows(counts):
     return divide_by_row_sums(counts).T
 
 
@@ -39,88 +39,95 @@ def softmax_of_counts(counts):
 
 
 def divide_a_square_table(counts):
-    shares = torch.zeros(counts.shape)
+    probabilities = torch.zeros(counts.shape)
     for i in range(len(counts)):
         for j in range(len(counts)):
-            shares[i, j] = counts[i, j] / counts[i].sum()
-    return shares
+            probabilities[i, j] = counts[i, j] / counts[i].sum()
+    return probabilities
 
 
 # --- check_word_nll -----------------------------------------------------------------------------
 
 
-def nll_by_loop(shares, letters):
+def nll_by_loop(probabilities, letters):
     total, last = 0.0, 0
     for letter in [*letters, 0]:
-        total -= math.log(shares[last, letter])
+        total -= math.log(probabilities[last, letter])
         last = letter
     return total / (len(letters) + 1)
 
 
-def nll_by_indexing(shares, letters):
+def nll_by_indexing(probabilities, letters):
     path = torch.tensor([0, *letters, 0])
-    return -shares[path[:-1], path[1:]].log().mean()
+    return -probabilities[path[:-1], path[1:]].log().mean()
 
 
-def nll_without_the_end(shares, letters):
+def nll_without_the_end(probabilities, letters):
     path = torch.tensor([0, *letters])
-    return -shares[path[:-1], path[1:]].log().mean()
+    return -probabilities[path[:-1], path[1:]].log().mean()
 
 
-def nll_backwards(shares, letters):
-    return nll_by_indexing(shares.T, letters)
+def nll_backwards(probabilities, letters):
+    return nll_by_indexing(probabilities.T, letters)
 
 
-def nll_per_letter(shares, letters):
-    return nll_by_indexing(shares, letters) * (len(letters) + 1) / len(letters)
+def nll_per_letter(probabilities, letters):
+    return nll_by_indexing(probabilities, letters) * (len(letters) + 1) / len(letters)
 
 
-def nll_in_bits(shares, letters):
-    return nll_by_indexing(shares, letters) / math.log(2)
+def nll_in_bits(probabilities, letters):
+    return nll_by_indexing(probabilities, letters) / math.log(2)
 
 
-def likelihood(shares, letters):
-    return -nll_by_indexing(shares, letters)
+def likelihood(probabilities, letters):
+    return -nll_by_indexing(probabilities, letters)
 
 
-def nll_by_searching_the_letter_before(shares, letters):
+def nll_by_searching_the_letter_before(probabilities, letters):
     path = [0, *letters, 0]
-    total = -math.log(shares[path[-2], 0])
+    total = -math.log(probabilities[path[-2], 0])
     for letter in letters:
         before = path[path.index(letter) - 1]  # the first of equal letters is found
-        total -= math.log(shares[before, letter])
+        total -= math.log(probabilities[before, letter])
     return total / (len(letters) + 1)
 
 
-# --- check_faces -----------------------------------------------------------------------------
+# --- check_faces --------------------------------------------------------------------------------
 
 
-def surprise_by_tensor(shares):
-    return shares.log().mean().neg().exp()
+def surprise_by_tensor(probabilities):
+    return probabilities.log().mean().neg().exp()
 
 
-def surprise_by_math(shares):
-    return math.exp(-math.fsum(math.log(share) for share in shares.tolist()) / len(shares))
+def surprise_by_math(probabilities):
+    return math.exp(
+        -math.fsum(math.log(probability) for probability in probabilities.tolist())
+        / len(probabilities)
+    )
 
 
-def surprise_by_product(shares):
-    return shares.prod() ** (-1 / len(shares))
+def surprise_by_product(probabilities):
+    return probabilities.prod() ** (-1 / len(probabilities))
 
 
-def surprise_of_mean_share(shares):
-    return 1 / shares.mean()
+def surprise_by_a_product_in_double_precision(probabilities):
+    return surprise_by_product(probabilities.double())
 
 
-def surprise_without_exp(shares):
-    return -shares.log().mean()
+def surprise_of_mean_probability(probabilities):
+    return 1 / probabilities.mean()
 
 
-def surprise_of_two(shares):
-    return 2 ** (-shares.log().mean())
+def surprise_without_exp(probabilities):
+    return -probabilities.log().mean()
 
 
-def surprise_each(shares):
-    return 1 / shares
+def surprise_of_two(probabilities):
+    return 2 ** (-probabilities.log().mean())
+
+
+def surprise_each(probabilities):
+    return 1 / probabilities
 
 
 # --- check_count_trigrams -----------------------------------------------------------------------
@@ -182,7 +189,7 @@ def continuations_after(counts):
     return continuations_by_sum(counts.T)
 
 
-def continuations_not_shared_out(counts):
+def continuations_not_normalised(counts):
     return (counts > 0).sum(0)
 
 
@@ -192,13 +199,13 @@ def continuations_of_rows(counts):
 
 # Each check with two right solutions, and with wrong ones: the call that first gives one away.
 ROWS = {
-    bigrams.check_row_shares: (
+    bigrams.check_row_probabilities: (
         [divide_by_row_sums, divide_row_by_row],
         {
             divide_columns: "[[1, 3], [2, 2]]",
             divide_without_keepdim: "[[0, 5, 5], [1, 0, 3], [7, 1, 2]]",
             divide_by_everything: "[[1, 3], [2, 2]]",
-            transpose_shares: "[[1, 3], [2, 2]]",
+            transpose_rows: "[[1, 3], [2, 2]]",
             softmax_of_counts: "[[1, 3], [2, 2]]",
             divide_a_square_table: "[[10, 1, 1, 0], [4, 4, 0, 0]]",
         },
@@ -218,7 +225,8 @@ ROWS = {
         [surprise_by_tensor, surprise_by_math],
         {
             surprise_by_product: "[0.1, 0.1, 0.1,",
-            surprise_of_mean_share: "[1.0, 0.5, 0.1",
+            surprise_by_a_product_in_double_precision: "[0.1, 0.1, 0.1,",
+            surprise_of_mean_probability: "[1.0, 0.5, 0.1",
             surprise_without_exp: "[0.25, 0.25, 0.25]",
             surprise_of_two: "[0.25, 0.25, 0.25]",
             surprise_each: "[0.25, 0.25, 0.25]",
@@ -239,7 +247,7 @@ ROWS = {
         {
             continuations_of_counts: "[[0, 9], [1, 1]]",
             continuations_after: "[[0, 50, 1], [0, 0, 2], [0, 0, 3]]",
-            continuations_not_shared_out: "[[0, 9], [1, 1]]",
+            continuations_not_normalised: "[[0, 9], [1, 1]]",
             continuations_of_rows: "[[0, 9], [1, 1]]",
         },
     ),

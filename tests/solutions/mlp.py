@@ -50,31 +50,31 @@ def loss_of_all_pairs(logits, targets):
 # --- check_passed_back --------------------------------------------------------------------------
 
 
-def slope_by_square(h):
+def derivative_by_square(h):
     return 1 - h.square().mean(0)
 
 
-def slope_by_factors(h):
+def derivative_by_factors(h):
     return ((1 - h) * (1 + h)).sum(0) / len(h)
 
 
-def slope_of_outputs(h):
+def derivative_of_outputs(h):
     return (1 - h.tanh() ** 2).mean(0)
 
 
-def slope_by_example(h):
+def derivative_by_example(h):
     return (1 - h**2).mean(1)
 
 
-def slope_in_all(h):
+def derivative_in_all(h):
     return (1 - h**2).mean()
 
 
-def slope_of_mean(h):
+def derivative_of_mean(h):
     return 1 - h.mean(0) ** 2
 
 
-def slope_divided_by_units(h):
+def derivative_divided_by_units(h):
     return (1 - h**2).sum(0) / h.shape[1]
 
 
@@ -191,13 +191,13 @@ ROWS = {
         },
     ),
     mlp.check_passed_back: (
-        [slope_by_square, slope_by_factors],
+        [derivative_by_square, derivative_by_factors],
         {
-            slope_of_outputs: "[[0.0, 0.5], [1.0, -0.5]]",
-            slope_by_example: "[[0.0, 0.5], [1.0, -0.5]]",
-            slope_in_all: "[[0.0, 0.5], [1.0, -0.5]]",
-            slope_of_mean: "[[0.0, 0.5], [1.0, -0.5]]",
-            slope_divided_by_units: "[[0.2",
+            derivative_of_outputs: "[[0.0, 0.5], [1.0, -0.5]]",
+            derivative_by_example: "[[0.0, 0.5], [1.0, -0.5]]",
+            derivative_in_all: "[[0.0, 0.5], [1.0, -0.5]]",
+            derivative_of_mean: "[[0.0, 0.5], [1.0, -0.5]]",
+            derivative_divided_by_units: "[[0.2",
         },
     ),
     mlp.check_normalise_batch: (

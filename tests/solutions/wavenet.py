@@ -115,33 +115,33 @@ def delay_by_joining(x, steps):
     return torch.cat([zeros, x[:, : x.shape[1] - int(steps)]], 1)  # may be a negative number
 
 
-# --- check_count_reach --------------------------------------------------------------------------
+# --- check_receptive_field ----------------------------------------------------------------------
 
 
-def reach_by_formula(kernels, dilations):
+def field_by_formula(kernels, dilations):
     return 1 + sum((k - 1) * d for k, d in zip(kernels, dilations, strict=True))
 
 
-def reach_by_walking(kernels, dilations):
+def field_by_walking(kernels, dilations):
     read = {0}
     for k, d in zip(kernels, dilations, strict=True):
         read = {step - i * d for step in read for i in range(k)}
     return 1 - min(read)
 
 
-def reach_without_the_present(kernels, dilations):
-    return reach_by_formula(kernels, dilations) - 1
+def field_without_the_present(kernels, dilations):
+    return field_by_formula(kernels, dilations) - 1
 
 
-def reach_of_kernels(kernels, dilations):
+def field_of_kernels(kernels, dilations):
     return 1 + sum(k * d for k, d in zip(kernels, dilations, strict=True))
 
 
-def reach_undilated(kernels, dilations):
+def field_undilated(kernels, dilations):
     return 1 + sum(k - 1 for k in kernels)
 
 
-def reach_by_doubling(kernels, dilations):
+def field_by_doubling(kernels, dilations):
     return 2 ** len(kernels) if dilations[-1] > 1 else 1 + len(kernels)
 
 
@@ -227,13 +227,13 @@ ROWS = {
             delay_by_joining: "[[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]], 5",
         },
     ),
-    wavenet.check_count_reach: (
-        [reach_by_formula, reach_by_walking],
+    wavenet.check_receptive_field: (
+        [field_by_formula, field_by_walking],
         {
-            reach_without_the_present: "[1, 1, 1, 1]",
-            reach_of_kernels: "[1, 1, 1, 1]",
-            reach_undilated: "[1, 2, 4, 8]",
-            reach_by_doubling: "[3, 2], [1, 3]",
+            field_without_the_present: "[1, 1, 1, 1]",
+            field_of_kernels: "[1, 1, 1, 1]",
+            field_undilated: "[1, 2, 4, 8]",
+            field_by_doubling: "[3, 2], [1, 3]",
         },
     ),
     wavenet.check_forecast_variance: (

@@ -1,4 +1,4 @@
-"""Attention that reads few keys, or for few queries: LogSparse and ProbSparse as rules."""
+"""ProbSparse attention: only the queries with most to gain read all keys, the rest get a mean."""
 
 from collections.abc import Callable
 from math import ceil, log
@@ -23,89 +23,59 @@ Choose = Callable[[Tensor, float | int], Tensor]
 """Maps each query's measure (…, T) and the factor to who is active: booleans (…, T)."""
 
 
-def allow_log_sparse(n: int, device: torch.device | None = None) -> Bool[Tensor, "T T"]:
-    """Say which steps each of `n` reads in LogSparse: itself and those 1, 2, 4, 8, … before.
-
-    At most ⌊log₂ t⌋ + 2 of the steps 0 … t (Li et al. 2019, section 4.2). After about log₂ n
-    layers every step has heard of every earlier one.
-
-    Example:
-        >>> allow_log_sparse(5).int()[-1].tolist()  # 4, 4 - 1, 4 - 2, 4 - 4
-        [1, 0, 1, 1, 1]
-    """
-    step = torch.arange(n, device=device)
-    back = step[:, None] - step
-    return (back == 0) | ((back > 0) & (back & (back - 1) == 0))  # a power of 2 has one bit
-
-
-def attend_log_sparse(
-    q: Float[Tensor, "*N T D"],
-    k: Float[Tensor, "*N S D"],
-    v: Float[Tensor, "*N S E"],
-    allowed: Bool[Tensor, "*#N T S"] | None = None,
-) -> Float[Tensor, "*N T E"]:
-    """Do what `attend` does, but let each step read itself and the steps 1, 2, 4, … before it.
-
-    Equals `attend` with `allow_log_sparse`, with T · (log₂ S + 2) scores instead of T · S: all
-    queries read their key at one distance together. With T < S the queries are the last T steps.
-    """
-    steps = q.shape[-2]
-    gap = k.shape[-2] - steps
-    if gap < 0:
-        raise ValueError(
-            f"{steps} queries on {k.shape[-2]} keys: the queries are the last steps of the keys, "
-            "so give at least as many keys"
-        )
-    backs = [0, *(1 << j for j in range((k.shape[-2] - 1).bit_length()))]
-    scores = []
-    parts = []
-    for back in backs:
-        first = max(back - gap, 0)  # of the queries
-        start = max(gap - back, 0)  # of their keys
-        part = slice(start, start + steps - first)
-        score = (q[..., first:, :] * k[..., part, :]).sum(-1) / q.shape[-1] ** 0.5
-        if allowed is not None:
-            score = score.masked_fill(~allowed.diagonal(gap - back, -2, -1), -torch.inf)
-        scores.append(F.pad(score, (first, 0), value=-torch.inf))
-        parts.append((first, part))
-    shares = torch.stack(scores).softmax(0)
-    mixed = 0
-    for share, (first, part) in zip(shares, parts, strict=True):
-        mixed = mixed + F.pad(share[..., first:, None] * v[..., part, :], (0, 0, first, 0))
-    return mixed
-
-
 def max_minus_mean(scores: Float[Tensor, "*N K"]) -> Float[Tensor, "*N"]:
     """Return how far the highest score of each query stands above their mean.
 
     Zhou et al. 2021, eq. 4. Scores twice as large change no ranking: it needs no √D.
+
+    Example:
+        >>> max_minus_mean(torch.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 6.0]]))
+        tensor([0., 4.])
     """
     return scores.amax(-1) - scores.mean(-1)
 
 
 def lse_minus_mean(scores: Float[Tensor, "*N K"]) -> Float[Tensor, "*N"]:
-    """Return log Σ exp of each query's scores minus their mean: KL(uniform ‖ shares) + log K.
+    """Return log Σ exp of each query's scores minus their mean: KL(uniform ‖ weights) + log K.
 
     Zhou et al. 2021, eq. 2. At least log K, and that for equal scores only.
+
+    Example:
+        >>> lse_minus_mean(torch.zeros(1, 4))  # equal scores: log 4
+        tensor([1.3863])
     """
     return scores.logsumexp(-1) - scores.mean(-1)
 
 
 def fill_mean(v: Float[Tensor, "*N S E"], steps: int) -> Float[Tensor, "*N T E"]:
-    """Give each query the mean of all values."""
+    """Give each query the mean of all values.
+
+    Example:
+        >>> fill_mean(torch.tensor([[1.0], [2.0], [6.0]]), steps=2).tolist()
+        [[3.0], [3.0]]
+    """
     return v.mean(-2, keepdim=True).expand(*v.shape[:-2], steps, v.shape[-1])
 
 
 def fill_running_sum(v: Float[Tensor, "*N S E"], steps: int) -> Float[Tensor, "*N T E"]:
     """Give each query the sum of its value and all earlier ones, as the paper's code does.
 
-    It grows with the place: T values of 1 come back as 1, 2, …, T instead of 1.
+    It grows with the position: T values of 1 come back as 1, 2, …, T instead of 1.
+
+    Example:
+        >>> fill_running_sum(torch.tensor([[1.0], [2.0], [6.0]]), steps=3).flatten()
+        tensor([1., 3., 9.])
     """
     return v.cumsum(-2)[..., v.shape[-2] - steps :, :]
 
 
 def fill_running_mean(v: Float[Tensor, "*N S E"], steps: int) -> Float[Tensor, "*N T E"]:
-    """Give each query the mean of its value and all earlier ones."""
+    """Give each query the mean of its value and all earlier ones.
+
+    Example:
+        >>> fill_running_mean(torch.tensor([[1.0], [2.0], [6.0]]), steps=3).flatten()
+        tensor([1.0000, 1.5000, 3.0000])
+    """
     count = torch.arange(1, v.shape[-2] + 1, device=v.device, dtype=v.dtype)
     return fill_running_sum(v, steps) / count[len(count) - steps :, None]
 
@@ -117,6 +87,10 @@ def count_active(steps: int, factor: float | int = 5) -> int:
 
     Raises:
         ValueError: if `factor` is not above 0.
+
+    Example:
+        >>> count_active(96)  # ⌈5 · 4.564⌉
+        23
     """
     if factor <= 0:
         raise ValueError(f"{factor=} leaves no key and no query: take one above 0, such as 5")
@@ -124,15 +98,25 @@ def count_active(steps: int, factor: float | int = 5) -> int:
 
 
 def sample_keys(n_key: int, count: int, seed: int = 0) -> Int[Tensor, "K"]:
-    """Return `count` different places among `n_key`; for one seed always the same ones."""
+    """Return `count` different positions among `n_key`; for one seed always the same ones.
+
+    Example:
+        >>> sample_keys(n_key=100, count=3, seed=0).equal(sample_keys(100, 3, 0))
+        True
+    """
     generator = torch.Generator().manual_seed(seed)
     return torch.randperm(n_key, generator=generator)[:count].sort().values
 
 
 def sample_growing(n_key: int, factor: float | int = 5, seed: int = 0) -> Int[Tensor, "K"]:
-    """Return sampled places such that the first t hold about factor · ln t, whatever follows.
+    """Return sampled positions such that the first t hold about factor · ln t, whatever follows.
 
-    Place s is taken with probability factor / (s + 1): a longer sequence only adds places.
+    Position s is taken with probability factor / (s + 1): a longer sequence only adds positions.
+
+    Example:
+        >>> few, more = sample_growing(50), sample_growing(100)
+        >>> more[: len(few)].equal(few)
+        True
     """
     generator = torch.Generator().manual_seed(seed)
     chance = factor / torch.arange(1, n_key + 1)
@@ -145,7 +129,12 @@ def score_sample(
     factor: float | int = 5,
     seed: int = 0,
 ) -> Float[Tensor, "*N T K"]:
-    """Return each query's scores on ⌈factor · ln S⌉ keys, the same sample for all queries."""
+    """Return each query's scores on ⌈factor · ln S⌉ keys, the same sample for all queries.
+
+    Example:
+        >>> score_sample(torch.randn(2, 96, 4), torch.randn(2, 96, 4)).shape  # 23 of 96 keys
+        torch.Size([2, 96, 23])
+    """
     keys = sample_keys(k.shape[-2], count_active(k.shape[-2], factor), seed).to(k.device)
     sampled = k[..., keys, :] / q.shape[-1] ** 0.5
     return (sampled @ q.mT).mT  # laid out key by key: a maximum over keys is then fastest
@@ -161,6 +150,12 @@ def score_past(
 
     Each row is moved to a mean of 0, and later keys get that mean: `max_minus_mean` notices
     neither.
+
+    Example:
+        >>> q, k = torch.randn(96, 4), torch.randn(96, 4)
+        >>> gain, early = (max_minus_mean(score_past(q[:n], k[:n])) for n in (96, 48))
+        >>> (gain[:48] > 0).equal(early > 0)
+        True
     """
     keys = sample_growing(k.shape[-2], factor, seed).to(k.device)
     scores = q @ k[..., keys, :].mT / q.shape[-1] ** 0.5
@@ -170,7 +165,12 @@ def score_past(
 
 
 def choose_top(gain: Float[Tensor, "*N T"], factor: float | int = 5) -> Bool[Tensor, "*N T"]:
-    """Choose the ⌈factor · ln T⌉ highest of all: a later query can push an earlier one out."""
+    """Choose the ⌈factor · ln T⌉ highest of all: a later query can push an earlier one out.
+
+    Example:
+        >>> choose_top(torch.tensor([0.0, 3.0, 1.0, 2.0]), factor=1)  # ⌈ln 4⌉ = 2 of them
+        tensor([False,  True, False,  True])
+    """
     top = gain.topk(count_active(gain.shape[-1], factor)).indices
     return torch.zeros_like(gain, dtype=torch.bool).scatter(-1, top, value=True)
 
@@ -181,6 +181,10 @@ def choose_on_arrival(gain: Float[Tensor, "*N T"], factor: float | int = 5) -> B
     From step 2ʲ to 2ʲ⁺¹ - 1 it must beat the u-th highest of the steps before 2ʲ, with
     u = ⌈factor · ln 2ʲ⌉: if the order is by chance, about u of these 2ʲ queries do. The first 2u
     that do are taken: O(log² T) queries in all, whatever comes.
+
+    Example:
+        >>> choose_on_arrival(torch.tensor([0.0, 3.0, 1.0, 2.0]), factor=1)  # 0; above 0; above 3
+        tensor([ True,  True, False, False])
     """
     steps = gain.shape[-1]
     chosen = [torch.ones_like(gain[..., :1], dtype=torch.bool)]
@@ -212,6 +216,12 @@ def prob_sparse(
 
     Raises:
         ValueError: if the rule is given `allowed`.
+
+    Example:
+        >>> rule, (q, k, v) = prob_sparse(factor=2), torch.randn(3, 96, 4)
+        >>> lazy = (rule(q, k, v) - v.mean(0)).abs().amax(-1) < 1e-5
+        >>> int(lazy.sum())  # all but ⌈2 · ln 96⌉ = 10
+        86
     """
 
     def attend_active(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -228,7 +238,7 @@ def prob_sparse(
         mean = mixed[..., -1:, :]
         mixed = mixed[..., :-1, :]
         lazy = mean.expand(*q.shape[:-1], v.shape[-1])
-        # Adding, unlike writing, passes all slopes on without a copy of T · D numbers.
+        # Adding, unlike writing, passes all gradients on without a copy of T · D numbers.
         return lazy.scatter_add(-2, active.expand_as(mixed), mixed - mean)
 
     return attend_active
@@ -253,6 +263,12 @@ def prob_sparse_past(
     Raises:
         ValueError: if queries and keys differ in number (a step's rank needs all earlier
             queries), or `allowed` is given.
+
+    Example:
+        >>> rule, (q, k, v) = prob_sparse_past(factor=2), torch.randn(3, 96, 4)
+        >>> whole, half = rule(q, k, v), rule(q[:48], k[:48], v[:48])
+        >>> whole[:48].allclose(half, atol=1e-5)  # the later half makes no difference
+        True
     """
 
     def attend_active_past(
