@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import weakref
 from itertools import repeat
 from pathlib import Path
 from types import SimpleNamespace
@@ -143,6 +144,20 @@ def test_each_target_weighs_the_same_in_whichever_process_it_is(tmp_path, micro_
     add_gradients(tmp_path / "one", 1)
     two, one = torch.load(tmp_path / "two"), torch.load(tmp_path / "one")
     torch.testing.assert_close(two, one, rtol=0, atol=1e-12)
+
+
+def leave_the_group():
+    """Fail if the group outlives the context: its threads may abort a process that ends."""
+    with joined(torch.device("cpu")):
+        group = weakref.ref(distributed.group.WORLD)
+        replica = replicate(nn.Linear(3, 5))
+        assert mean_over_processes(torch.tensor(float(rank()))) == 0.5
+        assert replica.process_group is not group()
+    assert group() is None
+
+
+def test_nothing_is_left_of_the_group_when_the_context_ends():
+    run_pair(["-c", "from tests.test_distributed import leave_the_group as leave; leave()"])
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ Each process holds the whole model and takes its rows of every batch. PyTorch's
 DistributedDataParallel averages the gradients, so that all of them make the same step.
 """
 
+import importlib
 import io
 import signal
 from collections.abc import Iterator, Sequence
@@ -53,6 +54,10 @@ def joined(device: torch.device) -> Iterator[None]:
     engines = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
     if device.type not in engines:
         raise ValueError(f"several processes can't share {device.type!r}: use 'cpu' or 'cuda'")
+    # DDP imports it, and its functions keep the group that there is then as their default: the
+    # group's threads would outlive it, and one that lets go of a tensor late, without an
+    # interpreter any more, aborts the process. So import it while there is no group.
+    importlib.import_module("torch.distributed.nn")
     distributed.init_process_group(engines[device.type], timeout=PATIENCE)
     before = signal.signal(signal.SIGTERM, _stop)
     try:
@@ -84,8 +89,11 @@ def replicate(model: nn.Module) -> nn.Module:
         return model
     device = next(model.parameters()).device
     own = [device] if device.type == "cuda" else None
+    # A group of its own, for DDP may live longer than `joined` and would keep that one's threads.
     # Without views, there would be a second copy of all gradients.
-    return DistributedDataParallel(model, own, gradient_as_bucket_view=True)
+    return DistributedDataParallel(
+        model, own, process_group=distributed.new_group(), gradient_as_bucket_view=True
+    )
 
 
 def averaging(replica: nn.Module, now: bool) -> AbstractContextManager:

@@ -97,6 +97,7 @@ class PlainAdamW(Optimizer):
     def directions(self, moved: Sequence[Tensor], group: dict[str, Any]) -> list[Tensor]:
         """Return where to go, for each parameter of a group."""
         options = group["betas"], group["eps"]
+        # mypy can't know that whatever is moved has a gradient.
         return [adam_direction(p.grad, self.state[p], *options) for p in moved]  # type: ignore[arg-type]
 
 
@@ -139,7 +140,8 @@ class Muon(PlainAdamW):
         for p in moved:
             mean = self.state[p].setdefault("mean", torch.zeros_like(p))
             mean.lerp_(p.grad, 1 - group["momentum"])
-            ahead.setdefault(p.shape, {})[p] = p.grad.lerp(mean, group["momentum"])  # type: ignore[union-attr]
+            lookahead = p.grad.lerp(mean, group["momentum"])  # type: ignore[union-attr]  # it has one
+            ahead.setdefault(p.shape, {})[p] = lookahead
         for (rows, columns), same in ahead.items():
             turned = orthogonalise(torch.stack(list(same.values())))
             found |= zip(same, turned * max(1.0, rows / columns) ** 0.5, strict=True)
