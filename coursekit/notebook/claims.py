@@ -17,7 +17,9 @@ from coursekit.data import provenance
 from coursekit.notebook.bands import Band
 from coursekit.notebook.session import session
 
-REMEDY = "if you changed something, this is its effect; if not, restart the kernel and run all cells"
+REMEDY = (
+    "if you changed something, this is its effect; if not, restart the kernel and run all cells"
+)
 
 
 class ClaimError(AssertionError):
@@ -99,9 +101,7 @@ def _judge(name: str, value: float, *, order: bool) -> None:
         )
     else:
         end, side = (low, "below") if value < low else (high, "above")
-        fault = (
-            f"{words} {said}: {abs(value - end):.3g} {side} {_say(low, high)} ({band.why}); {REMEDY}"
-        )
+        fault = f"{words} {said}: {abs(value - end):.3g} {side} {_say(low, high)} ({band.why}); {REMEDY}"
     if strict:
         raise ClaimError(fault)
     print(f"✗ {fault}")

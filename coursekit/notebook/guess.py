@@ -17,7 +17,9 @@ def mark_guess(guess: float | None, ax: Axes | None = None) -> None:
         return
     ax = ax or plt.gca()
     ax.axhline(guess, color="0.5", linestyle="--", linewidth=1)
-    ax.text(0.01, guess, "your guess", color="0.35", va="bottom", transform=ax.get_yaxis_transform())
+    ax.text(
+        0.01, guess, "your guess", color="0.35", va="bottom", transform=ax.get_yaxis_transform()
+    )
 
 
 def _say(value: float | str) -> str:
