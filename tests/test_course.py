@@ -60,7 +60,7 @@ plt.plot([1, 3, 2])
 figure("curve", alt="A line that rises and falls")
 
 # %%
-claim("two", 2.0, 1.9, 2.1, why="arithmetic", headline=True)
+claim(two=2.0)
 
 # %% tags=["live"]
 print("play")
@@ -82,12 +82,14 @@ from coursekit.notebook import claim, setup
 setup("03_claim")
 
 # %%
-claim("held-out-nll", 2.75, 2.4, 2.5, why="five seeds")
+claim(held_out_nll=2.75)
 
 # %%
 print("not reached")
 """
 )
+TWO = '[two]\nband = [1.9, 2.1]\nwhy = "arithmetic"\nheadline = true\n'
+HELD_OUT = '[held-out-nll]\nband = [2.4, 2.5]\nwhy = "five seeds"\n'
 DEAD = HEADER + "\n# %%\na = 1\n\n# %%\n\n# %%\nimport os\nos._exit(1)\n"
 SLOW = (
     HEADER
@@ -108,6 +110,10 @@ def make_course(root, **sources):
     folder = root / "notebooks" / "src"
     folder.mkdir(parents=True, exist_ok=True)
     (root / "pyproject.toml").write_text('[tool.coursekit]\nrepository = ""\n')
+    bands = root / "coursekit" / "claims"
+    bands.mkdir(parents=True, exist_ok=True)
+    (bands / "01_full.toml").write_text(TWO)
+    (bands / "03_claim.toml").write_text(HELD_OUT)
     for name, source in sources.items():
         (folder / f"{name.removeprefix('n')}.py").write_text(source, "utf-8")
     return {lesson.name: lesson for lesson in find_lessons(root)}

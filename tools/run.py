@@ -252,6 +252,7 @@ def _environment(lesson: Lesson, build: Path) -> dict[str, str]:
     wanted = {
         "COURSEKIT_LEDGER": str(build / "claims"),
         "COURSEKIT_FIGURES": str(build / "figures"),
+        "COURSEKIT_CLAIMS": str(lesson.root / "coursekit" / "claims"),
         "COURSEKIT_PLAIN": "1",
         "PYTHONPATH": os.pathsep.join(
             filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])

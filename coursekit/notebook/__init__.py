@@ -1,9 +1,9 @@
 """What a notebook needs: a start, claims, guesses, figures, the library's source, controls."""
 
+from coursekit.notebook.board import keep_sample, scoreboard
 from coursekit.notebook.claims import ClaimError, Score, claim, claim_order
 from coursekit.notebook.guess import compare_guess, mark_guess
 from coursekit.notebook.page import figure, show
-from coursekit.notebook.scoreboard import keep_sample, scoreboard
 from coursekit.notebook.session import setup
 
 __all__ = [

@@ -91,7 +91,7 @@ def _read(where: str, entry: dict[str, Any]) -> Band:
     return Band(low, high, order=margin is not None, **about)
 
 
-def _ends(where: str, band: list[float]) -> tuple[float, float]:
+def _ends(where: str, band: Any) -> tuple[float, float]:
     """Refuse a band that nothing lies in, or all."""
     if not isinstance(band, list) or len(band) != 2:
         raise ValueError(f"{where}: {band!r} is no band: give [low, high]")

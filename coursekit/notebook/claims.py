@@ -8,7 +8,6 @@ import json
 import math
 from typing import Any
 
-import torch
 from IPython import get_ipython
 from torch import Tensor
 
@@ -20,6 +19,8 @@ from coursekit.notebook.session import session
 REMEDY = (
     "if you changed something, this is its effect; if not, restart the kernel and run all cells"
 )
+LARGEST_ROUNDING = 1e-4
+"""Below it a number is the processor's rounding: another one rounds otherwise."""
 
 
 class ClaimError(AssertionError):
@@ -35,13 +36,13 @@ class Score:
         conditions: what else is the same in a fair comparison, such as `context=8` or `steps=500`.
     """
 
-    def __init__(self, value: float | Tensor, *, on: Tensor, **conditions: Any) -> None:
+    def __init__(self, value: float | int | Tensor, *, on: Tensor, **conditions: Any) -> None:
         self.value = float(value)
         digest = hashlib.sha256(on.cpu().contiguous().numpy().tobytes()).hexdigest()[:8]
         self.conditions = {"targets": (on.numel(), digest), **conditions}
 
 
-def claim(**measured: float | Tensor) -> None:
+def claim(**measured: float | int | Tensor) -> None:
     """Hold each measured value against its band, print one line, and record it if asked.
 
     `first_loss=28.1` is the claim "first-loss" of the notebook's file of bands. With a ledger a
@@ -89,10 +90,12 @@ def _judge(name: str, value: float, *, order: bool) -> None:
     low, high = band.ends(used)
     held = low <= value <= high
     _record(name, value, low, high, band)
-    number = f"{_format(value, band)}{' ' * bool(band.unit)}{band.unit}"
-    said = f"better by {number}" if order else number
+    said = f"{_format(value, band)}{' ' * bool(band.unit)}{band.unit}"
+    said = f"better by {said}" if order else said
+    why = band.why if (low, high) == (band.low, band.high) else "stand-in data"
     if held:
-        print(f"✓ {words} {said} ({band.why})")
+        shown = f"at most {high:.0e}" if _is_rounding(low, high) else said
+        print(f"✓ {words} {shown} ({why})")
         return
     if math.isnan(value):
         fault = (
@@ -101,18 +104,23 @@ def _judge(name: str, value: float, *, order: bool) -> None:
         )
     else:
         end, side = (low, "below") if value < low else (high, "above")
-        fault = f"{words} {said}: {abs(value - end):.3g} {side} {_say(low, high)} ({band.why}); {REMEDY}"
+        fault = f"{words} {said}: {abs(value - end):.3g} {side} {_say(low, high)} ({why})"
+        fault += f"; {REMEDY}"
     if strict:
         raise ClaimError(fault)
     print(f"✗ {fault}")
 
 
+def _is_rounding(low: float, high: float) -> bool:
+    """Tell whether a band only says that nothing but rounding is left, which differs by machine."""
+    return 0 < high <= LARGEST_ROUNDING and (math.isinf(low) or low == -high)
+
+
 def _format(value: float, band: Band) -> str:
     if band.form:
         return format(value, band.form)
-    if value == round(value) and abs(value) < 1e15:
-        return f"{value:,.0f}"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    whole = 1e4 <= abs(value) < 1e15 or value.is_integer()
+    return f"{value:,.0f}" if whole else f"{value:.4g}"
 
 
 def _say(low: float, high: float) -> str:
@@ -129,9 +137,8 @@ def _refuse_unequal(name: str, better: Score, worse: Score) -> None:
     for one in names:
         a, b = better.conditions.get(one), worse.conditions.get(one)
         if a != b:
-            raise ValueError(
-                f"claim {name!r} compares scores of {one} {a} and {b}: measure both on the same"
-            )
+            what = "on different targets" if one == "targets" else f"with {one} {a} and {b}"
+            raise ValueError(f"claim {name!r} compares scores {what}: measure both alike")
 
 
 def _refuse_unread(name: str, band: Band, used: dict[str, str]) -> None:
@@ -143,8 +150,8 @@ def _refuse_unread(name: str, band: Band, used: dict[str, str]) -> None:
         )
 
 
-def _to_number(name: str, value: float | torch.Tensor) -> float:
-    if isinstance(value, torch.Tensor):
+def _to_number(name: str, value: float | int | Tensor) -> float:
+    if isinstance(value, Tensor):
         if value.numel() != 1:
             raise ValueError(
                 f"claim {name!r}: its value has the shape {tuple(value.shape)}; claim one number, "

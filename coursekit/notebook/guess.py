@@ -4,14 +4,16 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 
-def compare_guess(guess: float | str | None, found: float | str, unit: str = "") -> None:
+def compare_guess(
+    guess: float | int | str | None, found: float | int | str, unit: str = ""
+) -> None:
     """Print a guess beside what was found, both in `unit`; nothing if there is no guess."""
     if guess is not None:
         said = (f"{_say(one)} {unit}".rstrip() for one in (guess, found))
         print("your guess {} · measured {}".format(*said))
 
 
-def mark_guess(guess: float | None, ax: Axes | None = None) -> None:
+def mark_guess(guess: float | int | None, ax: Axes | None = None) -> None:
     """Draw a guess as a line at its height, with its name; nothing if there is no guess."""
     if guess is None:
         return
@@ -22,5 +24,5 @@ def mark_guess(guess: float | None, ax: Axes | None = None) -> None:
     )
 
 
-def _say(value: float | str) -> str:
+def _say(value: float | int | str) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"

@@ -6,7 +6,6 @@ row in all of them.
 
 import json
 import tomllib
-from collections.abc import Sequence
 from typing import Any
 
 from IPython.display import Markdown, display
@@ -16,7 +15,7 @@ from coursekit.notebook.bands import claims_folder
 from coursekit.notebook.session import session
 
 
-def keep_sample(**samples: Sequence[str]) -> None:
+def keep_sample(**samples: Any) -> None:
     """Keep what models write, `mlp=["emma", "lio"]`, for their rows of the scoreboard.
 
     Raises:
