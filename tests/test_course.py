@@ -308,7 +308,7 @@ def test_a_run_leaves_notebook_figures_and_claims(built):
     assert [cell.execution_count for cell in executed(lesson).cells[1:]] == [1, 2, 3, 4, 5]
     assert (build / "figures/01_full-curve.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (build / "figures/01_full-curve.svg").read_text()
-    assert [claim["name"] for claim in result.claims] == ["two"]
+    assert [(claim["name"], claim["cell"]) for claim in result.claims] == [("two", 4)]
     assert result.claims == json.loads((build / "claims/01_full.json").read_text())
     assert stamp(lesson)["key"] == result.key
     assert 50 < result.megabytes < 5000
@@ -562,7 +562,7 @@ def failed(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("03_claim", r"cell \[3\]: ClaimError: held-out-nll = 2\.75 is not in \[2\.4, 2\.5\]"),
+        ("03_claim", r"cell \[3\]: ClaimError: held out nll 2\.75: 0\.25 above 2\.4 to 2\.5"),
         ("04_dead", r"cell \[3\]: the kernel died"),
         ("05_slow", r"cell \[3\]: took longer than 1 s"),
         ("06_syntax", r"cell \[2\]: SyntaxError: invalid syntax"),

@@ -164,6 +164,8 @@ def _to_number(name: str, value: float | int | Tensor) -> float:
 def _record(name: str, value: float, low: float, high: float, band: Band) -> None:
     """Keep a claim, and write all of this notebook to the ledger, if there is one."""
     shell = get_ipython()
+    # Not `execution_count`: while a cell runs, some versions of IPython have raised it already.
+    cell = len(shell.user_ns["In"]) - 1 if shell else None
     used = provenance()
     session.claims[name] = {
         "name": name,
@@ -172,7 +174,7 @@ def _record(name: str, value: float, low: float, high: float, band: Band) -> Non
         "high": high if math.isfinite(high) else None,
         "held": low <= value <= high,
         "notebook": session.notebook,
-        "cell": shell.execution_count if shell else None,
+        "cell": cell,
         "data": {dataset: used[dataset] for dataset in band.data},
         "headline": band.headline,
         "why": band.why,
