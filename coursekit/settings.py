@@ -54,7 +54,7 @@ def figures_folder() -> Path | None:
     return _folder("COURSEKIT_FIGURES")
 
 
-def claims_folder() -> Path | None:
+def named_claims_folder() -> Path | None:
     """COURSEKIT_CLAIMS: bands, committed values and samples, in place of the course's own."""
     return _folder("COURSEKIT_CLAIMS")
 

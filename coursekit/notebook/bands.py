@@ -51,7 +51,7 @@ class Band:
 
 def claims_folder() -> Path:
     """Return where bands, committed values and samples lie."""
-    return settings.claims_folder() or Path(__file__).parents[1] / "claims"
+    return settings.named_claims_folder() or Path(__file__).parents[1] / "claims"
 
 
 def read_bands(notebook: str) -> dict[str, Band]:
