@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from coursekit.notebook.claims import source_without_examples
+from coursekit.notebook.page import source_without_examples
 from tools.publish import find_faults
 from tools.source import find_lessons
 
@@ -26,7 +26,7 @@ TAGS = {
 }
 # A module may import from its own layer's package and from layers below it, never from above.
 LAYERS = [
-    ("settings",),
+    ("complete", "settings"),
     ("device", "fetch", "tokens"),
     ("windows",),
     ("data",),
