@@ -96,7 +96,7 @@ def test_where_the_course_is_not_installed_it_says_so(monkeypatch):
     monkeypatch.setattr(complete, "requires", refuse)
     monkeypatch.setattr(complete.subprocess, "run", lambda command, **_: removed.append(command))
     with pytest.raises(PackageNotFoundError):
-        complete.main()
+        complete.install_missing()
     assert [command[3] for command in removed] == ["uninstall"]
 
 
