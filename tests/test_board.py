@@ -16,6 +16,7 @@ rows = [
     { model = "pairs, counted", notebook = "01_pairs", claim = "count-nll", sample = "pairs" },
     { model = "network", notebook = "02_net", claim = "net-nll", sample = "net" },
     { model = "network, longer", notebook = "02_net", claim = "long-nll" },
+    { model = "not claimed", notebook = "02_net", claim = "none" },
     { model = "of a lesson to come", notebook = "09_later", claim = "later" },
 ]
 """
