@@ -193,6 +193,7 @@ if plugin is not None:
                 if (root / "coursekit").is_dir() and "COURSEKIT_LEDGER" not in os.environ:
                     (claims / f"{self.path.stem}.json").unlink(missing_ok=True)
                     environment.setenv("COURSEKIT_LEDGER", str(claims))
+                    environment.setenv("COURSEKIT_CLAIMS", str(root / "coursekit" / "claims"))
                     for name, value in surroundings(root).items():
                         environment.setenv(name, value)
                 super().setup()

@@ -54,6 +54,11 @@ def figures_folder() -> Path | None:
     return _folder("COURSEKIT_FIGURES")
 
 
+def named_claims_folder() -> Path | None:
+    """COURSEKIT_CLAIMS: bands, committed values and samples, in place of the course's own."""
+    return _folder("COURSEKIT_CLAIMS")
+
+
 def local_rank() -> str | None:
     """LOCAL_RANK: the number of this process on its machine, if `torchrun` started it."""
     return os.environ.get("LOCAL_RANK")

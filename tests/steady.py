@@ -12,7 +12,6 @@ repeat on no machine: what a cell tagged "machine" claims must hold in every run
 import argparse
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -46,9 +45,17 @@ def read_claims(path: Path) -> dict[str, str]:
 
 def find_timed(notebooks: list[Path]) -> set[str]:
     """Find the names of the claims that are made in cells tagged "machine"."""
-    cells = [cell for path in notebooks for cell in nbformat.read(path, as_version=4).cells]
-    timed = [cell.source for cell in cells if "machine" in cell.metadata.get("tags", [])]
-    return set(re.findall(r'claim\(\s*"([^"]+)"', "\n".join(timed)))
+    found = set()
+    for path in notebooks:
+        notebook = nbformat.read(path, as_version=4)
+        timed = {
+            cell.execution_count
+            for cell in notebook.cells
+            if "machine" in cell.metadata.get("tags", [])
+        }
+        claims = notebook.metadata["coursekit"]["claims"]
+        found |= {claim["name"] for claim in claims if claim["cell"] in timed}
+    return found
 
 
 def compare(first: dict[str, str], later: dict[str, str], timed: set[str]) -> list[str]:

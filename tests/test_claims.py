@@ -1,41 +1,95 @@
-"""Setup, the library's source, claims and figures."""
+"""A start, and claims: what was measured, held against the bands of a file."""
 
-import inspect
 import json
 import math
 import random
-from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 
 from coursekit.fetch import store
-from coursekit.layers import attention
-from coursekit.models import ngram
-from coursekit.notebook import ClaimError, claim, figure, setup, show
-from coursekit.notebook import claims as notebook
+from coursekit.notebook import ClaimError, Score, claim, claim_order, setup
+from coursekit.notebook.bands import read_bands
+from coursekit.notebook.session import session
 
 KEYS = ["name", "value", "low", "high", "held", "notebook", "cell", "data", "headline", "why"]
+BANDS = """
+[loss]
+band = [2.0, 3.0]
+why = "five seeds"
+unit = "nats"
+data = ["real"]
+headline = true
+
+[at-least]
+band = [2.5, inf]
+why = "measured"
+
+[at-most]
+band = [-inf, 2.5]
+why = "café"
+
+[spared]
+band = [2.0, 3.0]
+why = "five seeds"
+data = ["real", "spare"]
+stand-in = [4.0, 5.0]
+
+[not-spared]
+band = [2.0, 3.0]
+why = "five seeds"
+data = ["real"]
+stand-in = [4.0, 5.0]
+
+[count]
+band = [228146, 228146]
+why = "counted"
+
+[exact]
+band = [2.07, 2.08]
+why = "five seeds"
+form = ".4f"
+
+[trains]
+margin = 0.3
+why = "five seeds: 0.5"
+data = ["spare"]
+stand-in-margin = 0.1
+
+[gap]
+band = [-inf, 1e-6]
+why = "rounding"
+
+[two-sided-gap]
+band = [-1e-9, 1e-9]
+why = "rounding"
+
+[small]
+band = [1e-6, 1e-5]
+why = "three trials"
+
+[unread]
+band = [0, 1]
+why = "x"
+data = ["far"]
+"""
 
 
 @pytest.fixture
-def shown(monkeypatch):
-    """Collect what is displayed."""
-    shown = []
-    monkeypatch.setattr(notebook, "display", lambda thing, **more: shown.append((thing, more)))
-    return shown
+def bands(monkeypatch, tmp_path):
+    """Let the bands be those above."""
+    (tmp_path / "bands").mkdir()
+    (tmp_path / "bands" / "07_test.toml").write_text(BANDS, "utf-8")
+    monkeypatch.setenv("COURSEKIT_CLAIMS", str(tmp_path / "bands"))
 
 
 @pytest.fixture
-def begun(bare, shown, capsys):
+def begun(bare, bands, capsys):
     """Begin a notebook in which two data sets were read, one from a stand-in."""
     setup("07_test")
     store._used.update(real="canonical", spare="stand-in")
     capsys.readouterr()
-    yield shown
-    plt.close("all")
 
 
 @pytest.fixture
@@ -82,221 +136,192 @@ def test_setup_says_what_runs_where(bare, capsys):
     assert "notebook 07_test · seed 3 · device cpu" in said
 
 
-@pytest.mark.parametrize("thing", [ngram.smooth, ngram.Bigram])
-def test_show_prints_the_source_as_it_stands_in_the_file(shown, thing):
-    show(thing)
-    title, fence, *source, end = shown[0][0].data.split("\n")
-    assert title == f"`coursekit/models/ngram.py` · `{thing.__qualname__}`"  # and no line number
-    assert (fence, end) == ("```python", "```")
-    assert len(source) > 5
-    assert "\n".join(source) in Path(ngram.__file__).read_text("utf-8")
-
-
-@pytest.mark.parametrize("thing", [attention.allow_past, attention.MultiHeadAttention])
-def test_show_leaves_out_examples_and_nothing_else(shown, thing):
-    show(thing)
-    source = inspect.getsource(thing).rstrip()
-    assert "Example:" in source
-    left = shown[0][0].data.split("\n", 2)[2].removesuffix("\n```")
-    begin, *rest = source.split("\n\n    Example:\n")
-    assert len(rest) == 1
-    example, end = rest[0].split('    """\n', 1)
-    assert all(line.startswith(" " * 8) for line in example.splitlines())
-    assert left == f'{begin}\n    """\n{end}'
-
-
-def test_show_starts_a_method_at_the_margin(shown):
-    show(ngram.NGram.forward, ngram.smooth)
-    assert len(shown) == 2
-    assert "`NGram.forward`\n```python\ndef forward(self" in shown[0][0].data
-    assert '\n    """Return' in shown[0][0].data
-
-
 @pytest.mark.parametrize(
-    ("band", "words"),
+    ("measured", "line"),
     [
-        ({"low": 2.0, "high": 3.0}, "in [2, 3]"),
-        ({"low": 2.5}, "at least 2.5"),
-        ({"high": 2.5}, "at most 2.5"),
+        ({"loss": 2.5}, "✓ loss 2.5 nats (five seeds)"),
+        ({"loss": 2.0}, "✓ loss 2 nats (five seeds)"),
+        ({"loss": 2.99999}, "✓ loss 3 nats (five seeds)"),
+        ({"loss": torch.tensor(2.25, requires_grad=True)}, "✓ loss 2.25 nats (five seeds)"),
+        ({"loss": torch.tensor([[2.25]])}, "✓ loss 2.25 nats (five seeds)"),
+        ({"at_least": 123456.7}, "✓ at least 123,457 (measured)"),
+        ({"at-most": 0.000123456}, "✓ at most 0.0001235 (café)"),
+        ({"count": 228_146}, "✓ count 228,146 (counted)"),
+        ({"exact": 2.07361}, "✓ exact 2.0736 (five seeds)"),
+        ({"spared": 4.5}, "✓ spared 4.5 (stand-in data)"),
+        ({"gap": 2.98e-8}, "✓ gap at most 1e-06 (rounding)"),
+        ({"two_sided_gap": -3e-10}, "✓ two sided gap at most 1e-09 (rounding)"),
+        ({"small": 2.5e-6}, "✓ small 2.5e-06 (three trials)"),
+        ({"not_spared": 2.5}, "✓ not spared 2.5 (five seeds)"),
+        ({"new_thing": 2.123456}, "new thing 2.123"),
     ],
 )
-def test_a_value_in_its_band_is_printed(begun, capsys, band, words):
-    claim("loss", 2.5, **band, why="measured")
-    assert capsys.readouterr().out == f"✓ loss = 2.5 is {words}\n"
+def test_a_value_is_printed_in_one_line(begun, capsys, measured, line):
+    claim(**measured)
+    assert capsys.readouterr().out == f"{line}\n"
 
 
-def test_a_loss_that_still_has_its_graph_can_be_claimed(begun, capsys):
-    claim("loss", torch.tensor(2.5, requires_grad=True), 2.0, 3.0, why="measured")
-    assert capsys.readouterr().out == "✓ loss = 2.5 is in [2, 3]\n"
+def test_several_values_are_claimed_at_once(begun, capsys):
+    claim(loss=2.5, count=228_146)
+    assert capsys.readouterr().out.count("✓") == 2
+    assert list(session.claims) == ["loss", "count"]
 
 
-@pytest.mark.parametrize(
-    ("value", "band", "words"),
-    [
-        (3.5, {"low": 2.0, "high": 3.0}, r"loss = 3\.5 is not in \[2, 3\] \(five seeds\)"),
-        (1.5, {"low": 2.0, "high": 3.0}, r"loss = 1\.5 is not in \[2, 3\] \(five seeds\)"),
-        (1.5, {"low": 2.0}, r"loss = 1\.5 is not at least 2 \(five seeds\)"),
-        (3.5, {"high": 3.0}, r"loss = 3\.5 is not at most 3 \(five seeds\)"),
-        (math.inf, {"high": 3.0}, r"loss = inf is not at most 3 \(five seeds\)"),
-        (math.nan, {"low": 2.0, "high": 3.0}, r"loss is not a number \(nan\): look for 0 / 0"),
-        (math.nan, {"high": 3.0}, r"loss is not a number \(nan\): look for 0 / 0"),
-    ],
-)
-def test_a_value_outside_its_band_fails(begun, capsys, value, band, words):
-    with pytest.raises(ClaimError, match=words):
-        claim("loss", value, **band, why="five seeds")
+OUTSIDE = [
+    ({"loss": 3.5}, "loss 3.5 nats: 0.5 above 2 to 3 (five seeds)"),
+    ({"loss": 1.75}, "loss 1.75 nats: 0.25 below 2 to 3 (five seeds)"),
+    ({"at_least": 1.5}, "at least 1.5: 1 below at least 2.5 (measured)"),
+    ({"at_most": 3.5}, "at most 3.5: 1 above at most 2.5 (café)"),
+    ({"at_most": math.inf}, "at most inf: inf above at most 2.5"),
+    ({"spared": 2.5}, "spared 2.5: 1.5 below 4 to 5"),
+    ({"not_spared": 4.5}, "not spared 4.5: 1.5 above 2 to 3"),
+    ({"count": 228_147}, "count 228,147: 1 above 228146 to 228146"),
+    ({"loss": math.nan}, "loss is not a number (nan): look for 0 / 0"),
+    ({"at_most": math.nan}, "at most is not a number (nan): look for 0 / 0"),
+]
+
+
+@pytest.mark.parametrize(("measured", "fault"), OUTSIDE)
+def test_outside_its_band_a_readers_own_notebook_says_so_and_goes_on(
+    begun, capsys, measured, fault
+):
+    claim(**measured)
+    said = capsys.readouterr().out
+    assert said.startswith(f"✗ {fault}")
+    assert said.count("\n") == 1
+    assert math.nan in measured.values() or "if you changed something" in said
+
+
+@pytest.mark.parametrize(("measured", "fault"), OUTSIDE)
+def test_outside_its_band_a_run_with_a_ledger_fails(ledger, capsys, measured, fault):
+    with pytest.raises(ClaimError) as refusal:
+        claim(**measured)
+    assert str(refusal.value).startswith(fault)
     assert not capsys.readouterr().out
+    assert [one["held"] for one in ledger()] == [False]
 
 
-def test_a_claim_that_fails_says_what_to_do(begun):
-    with pytest.raises(
-        ClaimError, match=r"if you changed something, .*; if not, restart the kernel"
-    ):
-        claim("loss", 3.5, 2.0, 3.0, why="five seeds")
-
-
-def test_a_cell_may_be_run_again_and_its_claim_takes_the_place_of_the_first(begun, capsys):
-    claim("loss", 1.0, high=2.0, why="")
-    claim("other", 0.0, high=2.0, why="")
-    with pytest.raises(ClaimError):  # after a change, say
-        claim("loss", 9.0, high=2.0, why="")
-    claim("loss", 1.5, high=2.0, why="")
-    kept = [(one["name"], one["value"]) for one in notebook._session.claims.values()]
-    assert kept == [("loss", 1.5), ("other", 0.0)]
-    assert capsys.readouterr().out.endswith("✓ loss = 1.5 is at most 2\n")
-
-
-def test_with_a_ledger_two_claims_of_one_name_are_refused(ledger):
-    claim("loss", 1.0, high=2.0, why="")
-    with pytest.raises(ValueError, match="two claims are called 'loss': give each a name of its"):
-        claim("loss", 1.5, high=2.0, why="")
-    assert [one["value"] for one in ledger()] == [1.0]
-    setup("07_test")
-    claim("loss", 1.5, high=2.0, why="")
-    assert [one["value"] for one in ledger()] == [1.5]
-
-
-NAN = math.nan
+def test_with_a_ledger_a_value_without_a_band_is_refused(ledger):
+    with pytest.raises(ValueError, match=r"^claim 'new-thing' has no band: add one to 07_test\.to"):
+        claim(new_thing=2.0)
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("call", "words"),
     [
-        ({}, "claim 'loss' has no band and can't fail: give low, high or both"),
-        ({"low": 3.0, "high": 2.0}, r"claim 'loss': nothing lies in \[3, 2\]: low comes first"),
-        ({"low": NAN}, "claim 'loss': an end of its band is nan; give numbers"),
-        ({"low": 0.0, "high": NAN}, "claim 'loss': an end of its band is nan; give numbers"),
-        ({"low": 0.0, "stand_in": (3.0, 2.0)}, r"nothing lies in \[3, 2\]: low comes first"),
-        ({"low": 0.0, "data": "far"}, r"rests on far, which was not read: .*so far: real, spare\)"),
-        ({"low": 0.0, "data": ["real", "a", "b"]}, "rests on a, b, which was not read: load it"),
         (
-            {"low": 0.0, "value": torch.ones(2, 3)},
-            r"has the shape \(2, 3\); claim one number, such",
+            lambda: claim(loss=torch.ones(2, 3)),
+            r"'loss': its value has the shape \(2, 3\); claim one",
+        ),
+        (lambda: claim(unread=0.5), "rests on far, which was not read: .*so far: real, spare"),
+        (lambda: claim(trains=0.5), "'trains': the file has a margin, which is for claim_order"),
+        (
+            lambda: claim_order(loss=(score(1.0), score(2.0))),
+            "'loss': the file has a band, which is for claim$",
         ),
     ],
 )
-def test_a_claim_that_says_nothing_is_refused_in_one_sentence(begun, given, words):
-    with pytest.raises(ValueError, match=words) as refusal:
-        claim("loss", **({"value": 2.5, "why": ""} | given))
-    assert str(refusal.value).count("loss") == 1
-    assert not notebook._session.claims
+def test_a_claim_that_says_nothing_is_refused_in_one_sentence(begun, call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+    assert not session.claims
 
 
-@pytest.mark.parametrize(("data", "holds"), [(["real"], False), (["real", "spare"], True)])
-def test_the_stand_in_band_holds_only_for_a_stand_in(begun, data, holds):
-    arguments = {"low": 2.0, "high": 3.0, "why": "", "data": data, "stand_in": (4.0, 5.0)}
-    claim("own", 4.5 if holds else 2.5, **arguments)
-    with pytest.raises(ClaimError):
-        claim("other", 2.5 if holds else 4.5, **arguments)
+def test_a_cell_may_be_run_again_and_its_claim_takes_the_place_of_the_first(ledger):
+    claim(loss=2.0, at_most=0.0)
+    claim(loss=2.5)
+    assert [(one["name"], one["value"]) for one in ledger()] == [("loss", 2.5), ("at-most", 0.0)]
+    setup("07_test")
+    claim(at_most=1.0)
+    assert [one["value"] for one in ledger()] == [1.0]
 
 
 def test_the_ledger_holds_every_claim_also_one_that_failed(ledger):
-    claim("loss", 2.5, 2.0, 3.0, why="five seeds", data=["real"], headline=True)
+    claim(loss=2.5)
     with pytest.raises(ClaimError):
-        claim("rare", math.inf, high=1.0, why="café")
+        claim(at_most=math.inf)
     loss, rare = ledger()
     assert list(loss) == list(rare) == KEYS
     values = ["loss", 2.5, 2.0, 3.0, True, "07_test", None, {"real": "canonical"}, True]
     assert list(loss.values()) == [*values, "five seeds"]
-    values = ["rare", None, None, 1.0, False, "07_test", None, {}, False, "café"]
+    values = ["at-most", None, None, 2.5, False, "07_test", None, {}, False, "café"]
     assert list(rare.values()) == values
 
 
 def test_without_a_folder_no_claim_is_written(begun, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    claim("loss", 2.5, 2.0, 3.0, why="")
+    claim(loss=2.5)
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def draw():
-    plt.plot([1, 3, 2], label="loss")
-    plt.legend()
+# Comparisons
+
+TARGETS = torch.arange(12).view(3, 4)
 
 
-def test_a_figure_is_displayed_with_its_text_and_closed(begun):
-    draw()
-    figure("curve", alt="A line")
-    (data, more), *rest = begun
-    assert not rest
-    assert data["image/png"].startswith(b"\x89PNG")
-    assert data["text/plain"] == more["metadata"]["image/png"]["alt"] == "A line"
-    assert not plt.get_fignums()
+def score(value, on=TARGETS, **conditions):
+    return Score(value, on=on, **conditions)
 
 
-def test_without_a_folder_no_figure_is_written(begun, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    before = sorted(tmp_path.rglob("*"))
-    draw()
-    figure("curve", alt="A line")
-    assert sorted(tmp_path.rglob("*")) == before
+def test_the_better_of_two_scores_leads_by_its_margin(ledger, capsys):
+    claim_order(trains=(score(2.25), score(torch.tensor(2.5))))
+    assert capsys.readouterr().out == "✓ trains better by 0.25 (stand-in data)\n"
+    (kept,) = ledger()
+    assert (kept["value"], kept["low"], kept["high"], kept["held"]) == (0.25, 0.1, None, True)
 
 
-def test_a_figure_is_saved_as_the_same_bytes_each_time(begun, monkeypatch, tmp_path):
-    saved = []
-    for folder in ("first", "second"):
-        monkeypatch.setenv("COURSEKIT_FIGURES", str(tmp_path / folder))
-        setup("07_test")
-        draw()
-        figure("curve", alt="A line")
-        saved.append({file.name: file.read_bytes() for file in (tmp_path / folder).iterdir()})
-    assert sorted(saved[0]) == ["07_test-curve.png", "07_test-curve.svg"]
-    assert saved[0] == saved[1]
+@pytest.mark.parametrize("pair", [(2.5, 2.25), (2.25, 2.3), (math.nan, 2.5)])
+def test_exchanged_or_too_near_scores_fail(ledger, pair):
+    with pytest.raises(ClaimError, match=r"^trains (better by|is not a number)"):
+        claim_order(trains=tuple(map(score, pair)))
 
 
-def test_figures_whose_names_have_dots_are_kept_apart(begun, monkeypatch, tmp_path):
-    monkeypatch.setenv("COURSEKIT_FIGURES", str(tmp_path / "figures"))
-    for name in ("rate-0.1", "rate-0.2"):
-        draw()
-        figure(name, alt="A line")
-    assert len(list((tmp_path / "figures").iterdir())) == 4
+@pytest.mark.parametrize(
+    ("other", "fault"),
+    [
+        (score(2.5, on=TARGETS + 1, context=3), "on different targets"),
+        (score(2.5, on=TARGETS[:2], context=3), "on different targets"),
+        (score(2.5, context=8), "with context 3 and 8"),
+        (score(2.5), "with context 3 and None"),
+        (score(2.5, context=3, steps=9), "with steps None and 9"),
+    ],
+)
+def test_scores_measured_on_different_things_are_not_compared(begun, other, fault):
+    with pytest.raises(ValueError, match=rf"'trains' compares scores {fault}.*measure both alike"):
+        claim_order(trains=(score(2.0, context=3), other))
+    assert not session.claims
 
 
-@pytest.mark.parametrize("alt", ["", " \n"])
-def test_a_figure_without_text_is_refused(begun, alt):
-    draw()
-    with pytest.raises(ValueError, match="'curve' has no text: describe in `alt` what it shows"):
-        figure("curve", alt=alt)
+# The file
 
 
-def test_a_figure_not_drawn_is_refused(begun):
-    with pytest.raises(ValueError, match="'curve': nothing is drawn; plot in the same cell"):
-        figure("curve", alt="A line")
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (
+            "band = [3.0, 2.0]\nwhy = 'x'",
+            r"^07_test.toml, \[a\]: nothing lies in \[3, 2\]: low com",
+        ),
+        ("band = [-inf, inf]\nwhy = 'x'", "open on both sides"),
+        ("band = [0, nan]\nwhy = 'x'", "an end of its band is nan"),
+        ("band = [nan, 0]\nwhy = 'x'", "an end of its band is nan"),
+        ("band = [1]\nwhy = 'x'", r"\[1\] is no band: give \[low, high\]"),
+        ("band = 1\nwhy = 'x'", "1 is no band"),
+        ("why = 'x'", r"give a band = \[low, high\], or the margin of an order"),
+        ("band = [0, 1]\nmargin = 1\nwhy = 'x'", "or the margin of an order"),
+        ("band = [0, 1]", "say in `why` where its band comes from"),
+        ("band = [0, 1]\nwhy = ' '", "say in `why`"),
+        ("band = [0, 1]\nwhy = 'x'\nstand_inn = [1, 2]", "stand_inn is not known; there are"),
+        ("band = [0, 1]\nwhy = 'x'\nstand-in = [2, 1]", r"nothing lies in \[2, 1\]"),
+        ("band = [0, 1", "^07_test.toml is not TOML: "),
+    ],
+)
+def test_a_bad_entry_is_named_in_one_sentence(bands, tmp_path, entry, words):
+    (tmp_path / "bands/07_test.toml").write_text(f"[a]\n{entry}\n")
+    with pytest.raises(ValueError, match=words):
+        read_bands("07_test")
 
 
-def test_a_cell_with_a_figure_may_be_run_again(begun):
-    for _ in range(2):
-        draw()
-        figure("curve", alt="A line")
-    assert len(begun) == 2
-
-
-def test_where_figures_are_saved_two_of_one_name_are_refused(begun, monkeypatch, tmp_path):
-    monkeypatch.setenv("COURSEKIT_FIGURES", str(tmp_path / "figures"))
-    draw()
-    figure("curve", alt="A line")
-    draw()
-    with pytest.raises(ValueError, match="two figures are called 'curve': give each a name of its"):
-        figure("curve", alt="A line")
-    setup("07_test")
-    figure("curve", alt="A line")
+def test_a_notebook_without_a_file_has_no_bands(bands):
+    assert read_bands("99_none") == {}

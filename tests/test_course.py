@@ -60,7 +60,7 @@ plt.plot([1, 3, 2])
 figure("curve", alt="A line that rises and falls")
 
 # %%
-claim("two", 2.0, 1.9, 2.1, why="arithmetic", headline=True)
+claim(two=2.0)
 
 # %% tags=["live"]
 print("play")
@@ -82,12 +82,14 @@ from coursekit.notebook import claim, setup
 setup("03_claim")
 
 # %%
-claim("held-out-nll", 2.75, 2.4, 2.5, why="five seeds")
+claim(held_out_nll=2.75)
 
 # %%
 print("not reached")
 """
 )
+TWO = '[two]\nband = [1.9, 2.1]\nwhy = "arithmetic"\nheadline = true\n'
+HELD_OUT = '[held-out-nll]\nband = [2.4, 2.5]\nwhy = "five seeds"\n'
 DEAD = HEADER + "\n# %%\na = 1\n\n# %%\n\n# %%\nimport os\nos._exit(1)\n"
 SLOW = (
     HEADER
@@ -108,6 +110,10 @@ def make_course(root, **sources):
     folder = root / "notebooks" / "src"
     folder.mkdir(parents=True, exist_ok=True)
     (root / "pyproject.toml").write_text('[tool.coursekit]\nrepository = ""\n')
+    bands = root / "coursekit" / "claims"
+    bands.mkdir(parents=True, exist_ok=True)
+    (bands / "01_full.toml").write_text(TWO)
+    (bands / "03_claim.toml").write_text(HELD_OUT)
     for name, source in sources.items():
         (folder / f"{name.removeprefix('n')}.py").write_text(source, "utf-8")
     return {lesson.name: lesson for lesson in find_lessons(root)}
@@ -302,7 +308,7 @@ def test_a_run_leaves_notebook_figures_and_claims(built):
     assert [cell.execution_count for cell in executed(lesson).cells[1:]] == [1, 2, 3, 4, 5]
     assert (build / "figures/01_full-curve.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (build / "figures/01_full-curve.svg").read_text()
-    assert [claim["name"] for claim in result.claims] == ["two"]
+    assert [(claim["name"], claim["cell"]) for claim in result.claims] == [("two", 4)]
     assert result.claims == json.loads((build / "claims/01_full.json").read_text())
     assert stamp(lesson)["key"] == result.key
     assert 50 < result.megabytes < 5000
@@ -556,7 +562,7 @@ def failed(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("03_claim", r"cell \[3\]: ClaimError: held-out-nll = 2\.75 is not in \[2\.4, 2\.5\]"),
+        ("03_claim", r"cell \[3\]: ClaimError: held out nll 2\.75: 0\.25 above 2\.4 to 2\.5"),
         ("04_dead", r"cell \[3\]: the kernel died"),
         ("05_slow", r"cell \[3\]: took longer than 1 s"),
         ("06_syntax", r"cell \[2\]: SyntaxError: invalid syntax"),

@@ -23,6 +23,8 @@ from pathlib import Path
 
 import pytest
 
+from coursekit.notebook.bands import read_bands
+from coursekit.notebook.board import read_kept
 from tools.source import find_lessons
 
 ROOT = Path(__file__).parents[1]
@@ -65,27 +67,33 @@ without-root-lse wrong-axis-mean zero-start-hidden-2
 
 @cache
 def read_cells(notebook):
-    """List a committed notebook's cells as (section, code, printed text); prose has no code."""
+    """List a committed notebook's cells as (section, code, its count); prose has no code."""
     section, found = "start", []
     for cell in json.loads(LESSONS[notebook].notebook.read_text("utf-8"))["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "code":
-            texts = ("".join(output.get("text", [])) for output in cell["outputs"])
-            found.append((section, source, "".join(texts)))
+            found.append((section, source, cell["execution_count"]))
             continue
         heading = re.search(r"^## (\d+\.\d+)?", source, re.MULTILINE)
         if heading:
             section = heading[1] or "end"
-        found.append((section, "", ""))
+        found.append((section, "", None))
     return found
+
+
+def read_notebook_claims(notebook):
+    """List what the committed notebook claims."""
+    text = LESSONS[notebook].notebook.read_text("utf-8")
+    return json.loads(text)["metadata"]["coursekit"]["claims"]
 
 
 @cache
 def read_sections(notebook):
     """Map each claim, by its name, and each `figure:name` of a notebook to its section."""
     sections = {}
-    for section, source, printed in read_cells(notebook):
-        names = re.findall(r"^✓ (\S+) = ", printed, re.MULTILINE)
+    claims = read_notebook_claims(notebook)
+    for section, source, count in read_cells(notebook):
+        names = [claim["name"] for claim in claims if count and claim["cell"] == count]
         names += [f"figure:{name}" for name in re.findall(r'^figure\(\s*"([^"]+)"', source, re.M)]
         assert not sections.keys() & set(names), f"{notebook} has two of {names}"
         sections |= dict.fromkeys(names, section)
@@ -182,17 +190,35 @@ def test_no_claim_serves_more_than_three_rows():
 
 def read_claims():
     """List the claims of all notebooks, with band and reason."""
-    texts = (lesson.notebook.read_text("utf-8") for lesson in LESSONS.values())
-    return [
-        claim for text in texts for claim in json.loads(text)["metadata"]["coursekit"]["claims"]
-    ]
+    return [claim for notebook in LESSONS for claim in read_notebook_claims(notebook)]
 
 
-def test_claim_names_are_unique_and_each_is_printed_where_it_is_made():
+def test_claim_names_are_unique_and_each_is_made_in_a_cell():
     names = Counter(claim["name"] for claim in read_claims())
     assert max(names.values()) == 1, names.most_common(3)
-    printed = {name for notebook in LESSONS for name in read_sections(notebook)}
-    assert {name for name in printed if ":" not in name} == names.keys()
+    made = {name for notebook in LESSONS for name in read_sections(notebook)}
+    assert {name for name in made if ":" not in name} == names.keys()
+
+
+@pytest.mark.parametrize("notebook", LESSONS)
+def test_each_band_is_that_of_a_claim_and_the_committed_values_are_the_notebooks(notebook):
+    claims = {claim["name"]: claim["value"] for claim in read_notebook_claims(notebook)}
+    assert read_bands(notebook).keys() == claims.keys()
+    assert read_kept(notebook)["claims"] == claims
+
+
+@pytest.mark.parametrize("notebook", LESSONS)
+def test_each_name_is_claimed_in_one_place(notebook):
+    cells = [ast.parse(source) for _, source, _ in read_cells(notebook)]
+    names = Counter(
+        keyword.arg
+        for cell in cells
+        for node in ast.walk(cell)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("claim", "claim_order")
+        for keyword in node.keywords
+        if keyword.arg
+    )
+    assert max(names.values(), default=1) == 1, names.most_common(3)
 
 
 CHANCE = re.compile(r"\b(seeds?|draws?|drawn|trials|errors?|spread|timings?)\b")

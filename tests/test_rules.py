@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from coursekit.notebook.claims import source_without_examples
+from coursekit.notebook.page import source_without_examples
 from tools.publish import find_faults
 from tools.source import find_lessons
 
@@ -22,7 +22,7 @@ LESSONS = find_lessons(ROOT)
 MODULES = sorted((ROOT / "coursekit").rglob("*.py"))
 TAGS = {
     *("machine", "data", "live", "nbval-ignore-output", "shown", "figure"),
-    *("exercise", "solution", "check", "setup", "bootstrap"),
+    *("exercise", "stub", "solution", "check", "setup", "bootstrap", "predict", "scoreboard"),
 }
 # A module may import from its own layer's package and from layers below it, never from above.
 LAYERS = [
@@ -198,12 +198,12 @@ class TestNotebook:
 
     def test_exercises_come_whole(self, lesson):
         kinds = [
-            (tags(cell) & {"exercise", "solution", "check"})
+            (tags(cell) & {"exercise", "stub", "check", "solution"})
             for cell in json.loads(lesson.notebook.read_text("utf-8"))["cells"]
         ]
         order = [next(iter(kind)) for kind in kinds if kind]
-        assert 3 <= len(order) / 3 <= 6
-        assert order == ["exercise", "solution", "check"] * (len(order) // 3)
+        assert 3 <= len(order) / 4 <= 6
+        assert order == ["exercise", "stub", "check", "solution"] * (len(order) // 4)
         for cell in cells(lesson, "markdown"):
             if "exercise" in tags(cell):
                 assert source(cell).count("<summary>Hint") == 2

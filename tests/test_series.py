@@ -123,11 +123,16 @@ def test_all_data_sets_are_listed_under_their_names():
     assert data.DATASETS == text.DATASETS | series.DATASETS | vocabularies.DATASETS
 
 
-def test_a_claim_may_rest_on_a_packaged_data_set(bare):
-    from coursekit.notebook import claim
+def test_a_claim_may_rest_on_a_packaged_data_set(bare, monkeypatch, tmp_path):
+    from coursekit.notebook import claim, setup
 
+    (tmp_path / "07_test.toml").write_text(
+        '[days]\nband = [5031, 5031]\nwhy = "whole"\ndata = ["sp500"]'
+    )
+    monkeypatch.setenv("COURSEKIT_CLAIMS", str(tmp_path))
+    setup("07_test")
     store._used.update(sp500="canonical")
-    claim("packaged-days", 5031.0, 5031.0, 5031.0, why="whole", data="sp500")
+    claim(days=5031)
 
 
 def test_reading_imports_neither_package():

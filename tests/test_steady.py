@@ -40,13 +40,13 @@ def test_claims_are_read_to_the_digits_that_are_printed(tmp_path):
 
 
 def test_times_are_what_a_cell_tagged_machine_claims(tmp_path):
-    cells = [
-        new_code_cell(
-            'claim("speed-up", 3)\nclaim(\n    "share", 1)', metadata={"tags": ["machine"]}
-        ),
-        new_code_cell('claim("loss", 2)'),
-    ]
-    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    cells = [new_code_cell("", execution_count=count) for count in (1, 2, 3)]
+    for cell in cells[:2]:
+        cell.metadata["tags"] = ["machine"]
+    claims = {"speed-up": 1, "share": 2, "loss": 3, "elsewhere": None}
+    made = [{"name": name, "cell": cell} for name, cell in claims.items()]
+    notebook = new_notebook(cells=cells, metadata={"coursekit": {"claims": made}})
+    nbformat.write(notebook, tmp_path / "a.ipynb")
     assert steady.find_timed([tmp_path / "a.ipynb"]) == {"speed-up", "share"}
 
 

@@ -5,8 +5,8 @@ import json
 import nbformat
 from nbformat import NotebookNode
 
-from tools.run import Result
-from tools.source import Lesson, digest, load, read_times
+from tools.run import Result, run_solved
+from tools.source import Lesson, digest, has, load, read_times, seen_file
 
 LARGEST_NOTEBOOK = 1_000_000
 """Bytes; code hosts stop showing a notebook somewhat above."""
@@ -28,6 +28,8 @@ def publish(lesson: Lesson, result: Result) -> None:
     if warned := _find_warning(executed):
         raise ValueError(f"{lesson.name} is not written to notebooks/: {warned}")
     _record_time(lesson, result)
+    _keep_seen(lesson)
+    _keep_values(lesson, result)
     made = load(lesson)  # again, for its header quotes the table just written
     _copy_outputs(executed, made)
     if lesson.notebook.exists():
@@ -72,6 +74,38 @@ def committed_claims(lesson: Lesson) -> dict[str, float]:
         return {}
     metadata = json.loads(lesson.notebook.read_text("utf-8"))["metadata"].get("coursekit", {})
     return {claim["name"]: claim["value"] for claim in metadata.get("claims", [])}
+
+
+def printed_by_checks(solved: NotebookNode) -> list[str]:
+    """List what the checks of an executed, solved notebook printed."""
+    return [
+        "".join(output.get("text", "") for output in cell.outputs)
+        for cell in solved.cells
+        if has(cell, "check")
+    ]
+
+
+def _keep_seen(lesson: Lesson) -> None:
+    """Run the lesson solved, and keep what its checks say: readers see it under each check."""
+    if not any(has(cell, "stub") for cell in load(lesson).cells):
+        return
+    path = seen_file(lesson)
+    path.parent.mkdir(exist_ok=True)
+    said = printed_by_checks(run_solved(lesson))
+    path.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _keep_values(lesson: Lesson, result: Result) -> None:
+    """Keep what was measured and sampled beside the bands, for boards and comparisons."""
+    folder = lesson.root / "coursekit" / "claims"
+    if not folder.is_dir():
+        return
+    kept = {
+        "claims": {claim["name"]: claim["value"] for claim in result.claims},
+        "samples": result.samples,
+    }
+    text = json.dumps(kept, indent=1, ensure_ascii=False)
+    (folder / f"{lesson.name}.json").write_text(text + "\n", "utf-8")
 
 
 def _copy_outputs(executed: NotebookNode, made: NotebookNode) -> None:

@@ -53,6 +53,7 @@ class Result:
     megabytes: int = 0
     data: dict[str, str] = field(default_factory=dict)
     claims: list[dict[str, Any]] = field(default_factory=list)
+    samples: dict[str, list[str]] = field(default_factory=dict)
     problem: str = ""
     reused: bool = False
 
@@ -164,7 +165,9 @@ def _execute(lesson: Lesson, made: NotebookNode, key: str, stop: Event) -> Resul
 
     build = lesson.root / "build"
     ledger = build / "claims" / f"{lesson.name}.json"
-    ledger.unlink(missing_ok=True)
+    samples = build / "claims" / "samples" / f"{lesson.name}.json"
+    for path in (ledger, samples):
+        path.unlink(missing_ok=True)
     for old in (build / "figures").glob(f"{lesson.name}-*"):
         old.unlink()
     result = Result(lesson.name, key)
@@ -185,7 +188,38 @@ def _execute(lesson: Lesson, made: NotebookNode, key: str, stop: Event) -> Resul
     result.seconds = round(time.perf_counter() - start, 1)
     if ledger.exists():
         result.claims = json.loads(ledger.read_text("utf-8"))
+    if samples.exists():
+        result.samples = json.loads(samples.read_text("utf-8"))
     return result
+
+
+def run_solved(lesson: Lesson, *, twice: bool = False) -> NotebookNode:
+    """Run a lesson with its exercises answered, each cell once or `twice`; return it executed.
+
+    Raises:
+        ValueError: if a cell fails; the message names the cell and the reason.
+    """
+    made = load(lesson, solved=True)
+    if twice:
+        made.cells = [again for cell in made.cells for again in _twice(cell)]
+    environment = _environment(lesson, lesson.root / "build" / "solved")
+    del environment["COURSEKIT_FIGURES"]  # or a second picture of one name were refused
+    client = _client(made, lesson)
+    try:
+        asyncio.run(_drive(client, environment, Event()))
+    except Exception as failure:
+        raise ValueError(
+            f"{lesson.name}, solved, cell [{client.code_cells_executed}]: {explain(failure)}"
+        ) from failure
+    return made
+
+
+def _twice(cell: NotebookNode) -> list[NotebookNode]:
+    """Return a code cell and its copy; anything else once."""
+    if cell.cell_type != "code":
+        return [cell]
+    again = nbformat.v4.new_code_cell(cell.source, metadata=cell.metadata)
+    return [cell, again]
 
 
 async def _drive(client: NotebookClient, environment: dict[str, str], stop: Event) -> None:
@@ -218,6 +252,7 @@ def _environment(lesson: Lesson, build: Path) -> dict[str, str]:
     wanted = {
         "COURSEKIT_LEDGER": str(build / "claims"),
         "COURSEKIT_FIGURES": str(build / "figures"),
+        "COURSEKIT_CLAIMS": str(lesson.root / "coursekit" / "claims"),
         "COURSEKIT_PLAIN": "1",
         "PYTHONPATH": os.pathsep.join(
             filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])

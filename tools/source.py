@@ -1,4 +1,4 @@
-"""From a text source to a notebook: cells with stable ids, the first cell, the header's time."""
+"""From a text source to a notebook: stable ids, the first cell, folded solutions, the header."""
 
 import hashlib
 import json
@@ -83,15 +83,21 @@ def _is_wanted(name: str, wanted: str) -> bool:
     return name.startswith(wanted)
 
 
-def load(lesson: Lesson) -> NotebookNode:
+def load(lesson: Lesson, *, solved: bool = False) -> NotebookNode:
     """Make the notebook, not yet executed, from its source.
 
     A cell's id is a hash of its content, so that a change elsewhere leaves it as it is.
+
+    Args:
+        solved: put each solution in the place of its stub, as the tests run it; else it is folded
+            under its check, beside what the check says to it, as readers get it.
     """
     made = jupytext.read(lesson.source, fmt="py:percent")
+    made.cells = solve(made.cells) if solved else fold(made.cells, read_seen(lesson))
     first = nbformat.v4.new_code_cell(_bootstrap(lesson.root), metadata=FOLDED)
     made.cells.insert(1, first)
-    made.cells[0].source = made.cells[0].source.replace("{runs_in}", _runs_in(lesson))
+    header = made.cells[0].source.replace("{runs_in}", _runs_in(lesson))
+    made.cells[0].source = header.replace("{study}", _study(made.cells))
     seen: dict[str, int] = {}
     for cell in made.cells:
         digest = hashlib.sha256(f"{cell.cell_type}\0{cell.source}".encode()).hexdigest()[:8]
@@ -102,6 +108,64 @@ def load(lesson: Lesson) -> NotebookNode:
     made.metadata = nbformat.from_dict(KERNEL)
     made.nbformat, made.nbformat_minor = 4, 5
     return made
+
+
+def has(cell: NotebookNode, tag: str) -> bool:
+    """Tell whether a cell has a tag."""
+    return tag in cell.metadata.get("tags", [])
+
+
+def solve(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """Put each solution in the place of its stub.
+
+    Raises:
+        ValueError: if a stub has no solution or a solution no stub.
+    """
+    kept: list[NotebookNode] = []
+    stub = None
+    for cell in cells:
+        if has(cell, "solution"):
+            if stub is None:
+                raise ValueError(f"a solution without a stub before it: {cell.source[:60]!r}")
+            stub.source, stub = cell.source, None
+            continue
+        if has(cell, "stub"):
+            if stub is not None:
+                raise ValueError(f"a stub without a solution after it: {stub.source[:60]!r}")
+            stub = cell
+        kept.append(cell)
+    if stub is not None:
+        raise ValueError(f"a stub without a solution after it: {stub.source[:60]!r}")
+    return kept
+
+
+def fold(cells: list[NotebookNode], seen: list[str]) -> list[NotebookNode]:
+    """Fold each solution, and before it what its check says, into text under the check."""
+    kept = []
+    said = iter(seen)
+    for cell in cells:
+        if has(cell, "solution"):
+            text = next(said, "").strip()
+            blocks = [("What you should see", "text", text)] if text else []
+            blocks.append(("Solution", "python", cell.source))
+            folded = [
+                f"<details><summary>{title}</summary>\n\n```{kind}\n{source}\n```\n\n</details>"
+                for title, kind, source in blocks
+            ]
+            cell = nbformat.v4.new_markdown_cell("\n\n".join(folded), metadata=cell.metadata)
+        kept.append(cell)
+    return kept
+
+
+def read_seen(lesson: Lesson) -> list[str]:
+    """Read what the checks say to the solutions, in order; a build keeps it."""
+    path = seen_file(lesson)
+    return json.loads(path.read_text("utf-8")) if path.exists() else []
+
+
+def seen_file(lesson: Lesson) -> Path:
+    """Name the file that keeps what the checks say to the solutions."""
+    return lesson.root / "notebooks" / "seen" / f"{lesson.name}.json"
 
 
 def digest(notebook: NotebookNode) -> str:
@@ -127,6 +191,16 @@ def _runs_in(lesson: Lesson) -> str:
     seconds = cost["seconds"]
     time = f"{seconds} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     return f"about {time} on one processor core, {cost['megabytes']} MB of memory"
+
+
+def _study(cells: list[NotebookNode]) -> str:
+    """Estimate hours: a minute a code cell, 200 words a minute, 15 minutes an exercise to build."""
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    words = len(re.sub(r"<details>.*?</details>", "", prose, flags=re.DOTALL).split())
+    code = sum(cell.cell_type == "code" for cell in cells)
+    builds = len(re.findall(r"\*\*Exercise [\w.]+ \(build", prose))
+    hours = (code + words / 200 + 15 * builds) / 60
+    return "about an hour" if hours < 1.25 else f"about {round(2 * hours) / 2:g} hours"
 
 
 def _bootstrap(root: Path) -> str:

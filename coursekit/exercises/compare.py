@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from coursekit.exercises.stub import is_stub
+
 
 class NotYet(AssertionError):  # noqa: N818 (a student reads the name)
     """A solution is not right yet; the message holds the first counter-example."""
@@ -23,12 +25,16 @@ def agree(
     """Call both with the arguments of each case and compare what they return.
 
     Numbers and tensors may differ by `tolerance`, relative or absolute, whichever is larger.
+    A stub is not compared: one line says that its answer is still to come.
 
     Raises:
         NotYet: at the first case where the solution fails or answers otherwise.
     """
     cases = list(cases)
     name = getattr(solution, "__name__", "your solution")
+    if is_stub(solution):
+        print(f"not yet: write {name}, then run this cell again")
+        return
     for case in cases:
         call = f"{name}({', '.join(_brief(argument) for argument in case)})"
         expected = reference(*_copies(case))

@@ -1,5 +1,21 @@
-"""What a notebook needs: a start, the library's source, claims, figures, controls."""
+"""What a notebook needs: a start, claims, guesses, figures, the library's source, controls."""
 
-from coursekit.notebook.claims import ClaimError, claim, figure, setup, show
+from coursekit.notebook.board import keep_sample, scoreboard
+from coursekit.notebook.claims import ClaimError, Score, claim, claim_order
+from coursekit.notebook.guess import compare_guess, mark_guess
+from coursekit.notebook.page import figure, show
+from coursekit.notebook.session import setup
 
-__all__ = ["ClaimError", "claim", "figure", "setup", "show"]
+__all__ = [
+    "ClaimError",
+    "Score",
+    "claim",
+    "claim_order",
+    "compare_guess",
+    "figure",
+    "keep_sample",
+    "mark_guess",
+    "scoreboard",
+    "setup",
+    "show",
+]

@@ -1,208 +1,157 @@
-"""The little that every notebook needs: a start, the library's source, claims and figures.
+"""What a lesson measured, held against the band that a file keeps for it.
 
-What a notebook records is written only when asked: claims to the folder that
-COURSEKIT_LEDGER names, figures to the one that COURSEKIT_FIGURES names.
+Claims are recorded only when asked: in the folder that COURSEKIT_LEDGER names.
 """
 
-import inspect
-import io
+import hashlib
 import json
 import math
-import platform
-import re
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
-from types import SimpleNamespace
 from typing import Any
 
-import matplotlib.pyplot as plt
-import torch
 from IPython import get_ipython
-from IPython.display import Markdown, display
-from PIL import Image
+from torch import Tensor
 
-from coursekit import __version__, settings
+from coursekit import settings
 from coursekit.data import provenance
-from coursekit.device import pick_device, seed_everything
-from coursekit.notebook import plot
+from coursekit.notebook.bands import Band
+from coursekit.notebook.session import session
 
-_session = SimpleNamespace(notebook="", claims={}, figures=set())
+REMEDY = (
+    "if you changed something, this is its effect; if not, restart the kernel and run all cells"
+)
+LARGEST_ROUNDING = 1e-4
+"""Below it a number is the processor's rounding: another one rounds otherwise."""
 
 
 class ClaimError(AssertionError):
     """A measured value lies outside its band."""
 
 
-def setup(notebook: str, *, seed: int = 42, device: str | None = None) -> torch.device:
-    """Begin a notebook: seed every generator, set the look, print the versions.
+class Score:
+    """A loss, the lower the better, and all that must be equal where two are compared.
 
     Args:
-        notebook: its file name without ending; claims and figures are filed under it.
-        seed: where Python's, NumPy's and torch's generators start.
-        device: "cpu", "cuda", …; else COURSEKIT_DEVICE, else the CPU.
+        value: the loss.
+        on: the targets that it was measured on.
+        conditions: what else is the same in a fair comparison, such as `context=8` or `steps=500`.
     """
-    _session.notebook = notebook
-    _session.claims = {}
-    _session.figures = set()
-    seed_everything(seed)
-    plot.use_house_style()
-    chosen = pick_device(device)
-    versions = " · ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "matplotlib"))
-    print(f"coursekit {__version__} · Python {platform.python_version()} · {versions}")
-    print(f"notebook {notebook} · seed {seed} · device {chosen}")
-    return chosen
+
+    def __init__(self, value: float | int | Tensor, *, on: Tensor, **conditions: Any) -> None:
+        self.value = float(value)
+        digest = hashlib.sha256(on.cpu().contiguous().numpy().tobytes()).hexdigest()[:8]
+        self.conditions = {"targets": (on.numel(), digest), **conditions}
 
 
-def show(*objects: type | Callable[..., Any]) -> None:
-    """Display the source of functions, classes or methods as the library has it now.
+def claim(**measured: float | int | Tensor) -> None:
+    """Hold each measured value against its band, print one line, and record it if asked.
 
-    Examples are left out of their docstrings: the lesson is one.
-    """
-    for thing in objects:
-        source = inspect.cleandoc("\n" + source_without_examples(thing))
-        title = f"`{thing.__module__.replace('.', '/')}.py` · `{thing.__qualname__}`"
-        display(Markdown(f"{title}\n```python\n{source.rstrip()}\n```"))
-
-
-def source_without_examples(thing: type | Callable[..., Any]) -> str:
-    """Return the source of a function, class or method without the examples of its docstrings."""
-    return re.sub(r"\n\n( +)Example:\n(\1    .*\n)+", "\n", inspect.getsource(thing))
-
-
-def claim(
-    name: str,
-    value: float | torch.Tensor,
-    low: float = -math.inf,
-    high: float = math.inf,
-    *,
-    why: str,
-    data: str | Sequence[str] = (),
-    stand_in: tuple[float, float] | None = None,
-    headline: bool = False,
-) -> None:
-    """Assert that a measured value lies in its band, print it, and record it if asked.
-
-    A cell may be run again: its claim takes the place of the earlier one. With a ledger, where
-    every cell runs once, a second claim of one name is another claim, and refused.
-
-    Args:
-        name: what is claimed; once in a notebook.
-        value: the figure just measured.
-        low, high: the band, both ends included; leave one out for a one-sided bound.
-        why: where the band comes from: arithmetic, a published bound, or a measured spread.
-        data: name of the data set that the value depends on, or several.
-        stand_in: the band that holds when one of those is a stand-in, if it is another.
-        headline: print the claim in the summary of a run.
+    `first_loss=28.1` is the claim "first-loss" of the notebook's file of bands. With a ledger a
+    value outside its band is an error; a reader's own notebook goes on, and the line says ✗ and by
+    how much. A value without a band is printed, and refused where there is a ledger.
 
     Raises:
-        ClaimError: if the value is outside its band, or not a number.
-        ValueError: if the band is empty or open on both sides, a data set of `data` was not
-            read, the value is several numbers, or a run with a ledger has used the name before.
+        ClaimError: with a ledger, if a value is outside its band, or not a number.
+        ValueError: if a value is several numbers, a data set that it rests on was not read, the
+            file has an order of that name, or, with a ledger, no band.
     """
+    for name, value in measured.items():
+        _judge(name.replace("_", "-"), _to_number(name, value), order=False)
+
+
+def claim_order(**pairs: tuple[Score, Score]) -> None:
+    """Hold that the first score of each pair is better, by the margin that the file keeps.
+
+    Raises:
+        ValueError: if the two were not measured on the same targets under the same conditions.
+        ClaimError: as for `claim`.
+    """
+    for name, (better, worse) in pairs.items():
+        _refuse_unequal(name, better, worse)
+        _judge(name.replace("_", "-"), worse.value - better.value, order=True)
+
+
+def _judge(name: str, value: float, *, order: bool) -> None:
+    """Print and record one value, and refuse it if it does not hold and somebody keeps account."""
+    band = session.bands.get(name)
+    strict = settings.ledger_folder() is not None
+    words = name.replace("-", " ")
+    if band is None:
+        if strict:
+            raise ValueError(f"claim {name!r} has no band: add one to {session.notebook}.toml")
+        print(f"{words} {value:.4g}")
+        return
+    if band.order != order:
+        raise ValueError(
+            f"claim {name!r}: the file has {'a margin' if band.order else 'a band'}, which is for "
+            f"{'claim_order' if band.order else 'claim'}"
+        )
     used = provenance()
-    datasets = [data] if isinstance(data, str) else list(data)
-    _refuse_unread(name, datasets, used)
-    _refuse_empty_band(name, low, high)
-    if stand_in:
-        _refuse_empty_band(name, *stand_in)
-        if any(used[dataset] == "stand-in" for dataset in datasets):
-            low, high = stand_in
-    if name in _session.claims and settings.ledger_folder():
-        raise ValueError(f"two claims are called {name!r}: give each a name of its own")
-    value = _to_number(name, value)
+    _refuse_unread(name, band, used)
+    low, high = band.ends(used)
     held = low <= value <= high
-    shell = get_ipython()
-    _session.claims[name] = {
-        "name": name,
-        "value": value if math.isfinite(value) else None,
-        "low": low if math.isfinite(low) else None,
-        "high": high if math.isfinite(high) else None,
-        "held": held,
-        "notebook": _session.notebook,
-        "cell": shell.execution_count if shell else None,
-        "data": {dataset: used[dataset] for dataset in datasets},
-        "headline": headline,
-        "why": why,
-    }
-    _record_claims()
+    _record(name, value, low, high, band)
+    said = f"{_format(value, band)}{' ' * bool(band.unit)}{band.unit}"
+    said = f"better by {said}" if order else said
+    why = band.why if (low, high) == (band.low, band.high) else "stand-in data"
+    if held:
+        shown = f"at most {high:.0e}" if _is_rounding(low, high) else said
+        print(f"✓ {words} {shown} ({why})")
+        return
     if math.isnan(value):
-        raise ClaimError(
-            f"{name} is not a number (nan): look for 0 / 0, inf - inf or the mean of nothing "
-            "in what it was computed from"
+        fault = (
+            f"{words} is not a number (nan): look for 0 / 0, inf - inf or the mean of nothing in "
+            "what it was computed from"
         )
-    if not held:
-        raise ClaimError(
-            f"{name} = {value:.6g} is not {_band(low, high)} ({why}): if you changed something, "
-            "this is its effect; if not, restart the kernel and run all cells"
-        )
-    print(f"✓ {name} = {value:.6g} is {_band(low, high)}")
+    else:
+        end, side = (low, "below") if value < low else (high, "above")
+        fault = f"{words} {said}: {abs(value - end):.3g} {side} {_say(low, high)} ({why})"
+        fault += f"; {REMEDY}"
+    if strict:
+        raise ClaimError(fault)
+    print(f"✗ {fault}")
 
 
-def figure(name: str, *, alt: str) -> None:
-    """Display the current figure with its text for those who can't see it, and close it.
-
-    Saved as PNG and SVG, named by notebook and figure, if COURSEKIT_FIGURES names a folder.
-
-    Raises:
-        ValueError: if the text is missing, no figure is open, or a run that saves its figures has
-            used the name before.
-    """
-    folder = settings.figures_folder()
-    if not alt.strip():
-        raise ValueError(f"figure {name!r} has no text: describe in `alt` what it shows")
-    if not plt.get_fignums():
-        raise ValueError(f"figure {name!r}: nothing is drawn; plot in the same cell, before this")
-    if folder and name in _session.figures:
-        raise ValueError(f"two figures are called {name!r}: give each a name of its own")
-    _session.figures.add(name)
-    drawn = plt.gcf()
-    png = io.BytesIO()
-    drawn.savefig(png, format="png", dpi=120, metadata={"Software": None})
-    png = _with_palette(png)
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-        stem = f"{_session.notebook}-{name}"
-        (folder / f"{stem}.png").write_bytes(png.getvalue())
-        drawn.savefig(folder / f"{stem}.svg", metadata={"Date": None, "Creator": None})
-    width, height = (round(96 * inches) for inches in drawn.get_size_inches())
-    plt.close(drawn)
-    display(
-        {"image/png": png.getvalue(), "text/plain": alt},
-        metadata={"image/png": {"alt": alt, "width": width, "height": height}},
-        raw=True,
-    )
+def _is_rounding(low: float, high: float) -> bool:
+    """Tell whether a band only says that nothing but rounding is left, which differs by machine."""
+    return 0 < high <= LARGEST_ROUNDING and (math.isinf(low) or low == -high)
 
 
-def _with_palette(png: io.BytesIO) -> io.BytesIO:
-    """Write a picture with 256 colours: a third of the bytes, and a plot looks the same."""
-    small = io.BytesIO()
-    few = Image.open(png).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    few.save(small, format="png", optimize=True)
-    return small
+def _format(value: float, band: Band) -> str:
+    if band.form:
+        return format(value, band.form)
+    whole = 1e4 <= abs(value) < 1e15 or value.is_integer()
+    return f"{value:,.0f}" if whole else f"{value:.4g}"
 
 
-def _refuse_unread(name: str, datasets: list[str], used: dict[str, str]) -> None:
-    unread = [dataset for dataset in datasets if dataset not in used]
+def _say(low: float, high: float) -> str:
+    """Say a band in words."""
+    if math.isinf(high):
+        return f"at least {low:.6g}"
+    if math.isinf(low):
+        return f"at most {high:.6g}"
+    return f"{low:.6g} to {high:.6g}"
+
+
+def _refuse_unequal(name: str, better: Score, worse: Score) -> None:
+    names = sorted(better.conditions.keys() | worse.conditions.keys())
+    for one in names:
+        a, b = better.conditions.get(one), worse.conditions.get(one)
+        if a != b:
+            what = "on different targets" if one == "targets" else f"with {one} {a} and {b}"
+            raise ValueError(f"claim {name!r} compares scores {what}: measure both alike")
+
+
+def _refuse_unread(name: str, band: Band, used: dict[str, str]) -> None:
+    unread = [dataset for dataset in band.data if dataset not in used]
     if unread:
         raise ValueError(
             f"claim {name!r} rests on {', '.join(unread)}, which was not read: load it first, or "
-            f"correct `data` (read so far: {', '.join(used) or 'nothing'})"
+            f"correct `data` in its band (read so far: {', '.join(used) or 'nothing'})"
         )
 
 
-def _refuse_empty_band(name: str, low: float, high: float) -> None:
-    if math.isnan(low) or math.isnan(high):
-        raise ValueError(f"claim {name!r}: an end of its band is nan; give numbers")
-    if low > high:
-        raise ValueError(
-            f"claim {name!r}: nothing lies in [{low:.6g}, {high:.6g}]: low comes first"
-        )
-    if math.isinf(low) and math.isinf(high):
-        raise ValueError(f"claim {name!r} has no band and can't fail: give low, high or both")
-
-
-def _to_number(name: str, value: float | torch.Tensor) -> float:
-    if isinstance(value, torch.Tensor):
+def _to_number(name: str, value: float | int | Tensor) -> float:
+    if isinstance(value, Tensor):
         if value.numel() != 1:
             raise ValueError(
                 f"claim {name!r}: its value has the shape {tuple(value.shape)}; claim one number, "
@@ -212,20 +161,27 @@ def _to_number(name: str, value: float | torch.Tensor) -> float:
     return float(value)
 
 
-def _band(low: float, high: float) -> str:
-    """Say a band in words."""
-    if math.isinf(high):
-        return f"at least {low:.6g}"
-    if math.isinf(low):
-        return f"at most {high:.6g}"
-    return f"in [{low:.6g}, {high:.6g}]"
-
-
-def _record_claims() -> None:
-    """Write this notebook's claims so far to the ledger, if there is one."""
+def _record(name: str, value: float, low: float, high: float, band: Band) -> None:
+    """Keep a claim, and write all of this notebook to the ledger, if there is one."""
+    shell = get_ipython()
+    # Not `execution_count`: while a cell runs, some versions of IPython have raised it already.
+    cell = len(shell.user_ns["In"]) - 1 if shell else None
+    used = provenance()
+    session.claims[name] = {
+        "name": name,
+        "value": value if math.isfinite(value) else None,
+        "low": low if math.isfinite(low) else None,
+        "high": high if math.isfinite(high) else None,
+        "held": low <= value <= high,
+        "notebook": session.notebook,
+        "cell": cell,
+        "data": {dataset: used[dataset] for dataset in band.data},
+        "headline": band.headline,
+        "why": band.why,
+    }
     folder = settings.ledger_folder()
     if folder:
-        path = folder / f"{_session.notebook}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        claims = list(_session.claims.values())
-        path.write_text(json.dumps(claims, indent=1, ensure_ascii=False), "utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        claims = list(session.claims.values())
+        text = json.dumps(claims, indent=1, ensure_ascii=False)
+        (folder / f"{session.notebook}.json").write_text(text, "utf-8")

@@ -41,7 +41,7 @@ cut = int(0.9 * len(tokens))
 train, valid = tokens[:cut], tokens[cut:]
 print(f"{len(text):,} characters: {len(train):,} to train on, {len(valid):,} to validate")
 about = {"why": "different characters", "data": "shakespeare", "stand_in": (90, 140)}
-claim("text-vocabulary", len(vocabulary), 65, 65, **about)
+claim(text_vocabulary=len(vocabulary))
 
 # %% [markdown]
 # Four letters name most sizes in this notebook: **B** texts side by side (batch), **T** steps, **C** channels (numbers in a vector), **V** tokens in the vocabulary. Ids run from 0 to V - 1, not from 1 to V as some texts write, because they are row numbers of a table. Tokens have the shape (B, T), vectors (B, T, C), logits (B, T, V). Other texts use V for values, T for the context and W for anything; here a letter has one meaning.
@@ -66,7 +66,7 @@ for T, k in ((6, 1), (6, 6), (6, 4), (64, 10)):
     n_windows = len(slide_windows(torch.arange(500), T + 1)[::k])
     assert n_windows == math.ceil((500 - T) / k)
 n_windows = len(slide_windows(torch.arange(100), 7)[::4])
-claim("windows-of-100", n_windows, 24, 24, why="⌈(100 - 6) / 4⌉, arithmetic")
+claim(windows_of_100=n_windows)
 
 # %% [markdown]
 # **Predict**: cut 2,000 characters into windows of 64, stride 1, and put a random tenth of the *windows* aside for validation. Which share of the characters to be predicted there has also been a training target?
@@ -77,7 +77,7 @@ places = slide_windows(torch.arange(2000), 65)  # where each window reads
 order = torch.randperm(len(places), generator=generator)
 aside, rest = places[order[: len(order) // 10]], places[order[len(order) // 10 :]]
 leaked = torch.isin(aside[:, 1:], rest[:, 1:]).float().mean()
-claim("leaked-targets", leaked, low=0.99, why="a neighbour one character on is in the other part")
+claim(leaked_targets=leaked)
 
 # %% [markdown]
 # All of it. Such a "validation loss" measures how well the model has learnt the training text by heart. Cut the text first, and the share is 0 by construction.
@@ -94,10 +94,10 @@ show(draw_spans)
 # %%
 numbered = torch.arange(70)
 starts = torch.randint(0, 70 - 8 - 1, (10_000,), generator=generator)
-claim("slip-last-target", starts.max() + 8, 68, 68, why="last start 60, its last target 68")
+claim(slip_last_target=starts.max() + 8)
 _, targets = next(draw_spans(numbered, 8, 10_000, generator))
 assert set(targets.flatten().tolist()) == set(range(1, 70))  # all but the first
-claim("last-target", targets.max(), 69, 69, why="every token but the first can be a target")
+claim(last_target=targets.max())
 
 # %% [markdown]
 # One token in a million does not matter. In a text of 70 it does, and a fault that you have seen once you see everywhere.
@@ -116,7 +116,7 @@ inputs, targets = next(draw_spans(train, 16, 64, generator))
 logits = model(inputs)
 assert logits.shape == (64, 16, V)
 share = logits[0, -1].softmax(-1)
-claim("shares-of-next", share.sum().double(), 1 - 1e-6, 1 + 1e-6, why="they are probabilities")
+claim(shares_of_next=share.sum().double())
 
 # %% [markdown]
 # The **loss** is the mean surprise: minus the logarithm of the probability that the model gave to what came, over all B · T questions. Written out, and as PyTorch has it (which wants the questions in one long row):
@@ -124,7 +124,7 @@ claim("shares-of-next", share.sum().double(), 1 - 1e-6, 1 + 1e-6, why="they are 
 # %% tags=["data", "nbval-ignore-output"]
 surprise = -logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]  # (B, T)
 theirs = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-claim("loss-by-hand", (surprise.mean() - theirs).abs(), high=1e-6, why="rounding only")
+claim(loss_by_hand=(surprise.mean() - theirs).abs())
 
 # %% [markdown]
 # **Predict** the loss of a model that knows nothing.
@@ -135,7 +135,7 @@ print(f"perplexity {perplexity(surprise.mean().item()):.1f} of {V} characters")
 print(f"mean of exp(surprise), which is not the perplexity: {surprise.exp().mean():.1f}")
 about = {"why": "0.006 ± 3 × 0.010, the spread of seeds 0–4", "data": "shakespeare"}
 above = surprise.mean() - math.log(V)
-claim("first-loss-above-uniform", above, -0.024, 0.036, stand_in=(-0.09, 0.01), **about)
+claim(first_loss_above_uniform=above)
 
 # %% [markdown]
 # A guess among V equally likely characters costs ln V. An untrained model should start there: more would mean that it is *sure* of nonsense. **Perplexity** is the exponential of the *mean* (the mean of the exponentials is larger, unless all are equal).
@@ -152,10 +152,10 @@ hook.remove()
 print(repr(gibberish[:70]))
 
 # %% tags=["data", "nbval-ignore-output"]
-claim("longest-reading", max(lengths), 16, 16, why="the window slides: the context, never more")
+claim(longest_reading=max(lengths))
 nll = text_nll(model, torch.tensor(vocabulary.encode("To be" + gibberish)))
 about = {"why": "-0.002 ± 3 × 0.011, the spread of seeds 0–4", "data": "shakespeare"}
-claim("gibberish-above-uniform", nll - math.log(V), -0.035, 0.031, **about)
+claim(gibberish_above_uniform=nll - math.log(V))
 
 # %% [markdown]
 # ## 6.2 Vectors, and where they stand
@@ -169,7 +169,7 @@ ids = torch.tensor([known.index(word) for word in words])
 E = torch.randn(len(known), 8, generator=generator)  # V × C
 x = E[ids]
 one_hot = F.one_hot(ids, len(known)).float()
-claim("one-hot-times-table", (one_hot @ E - x).abs().max(), 0, 0, why="exact: 0s and one 1")
+claim(one_hot_times_table=(one_hot @ E - x).abs().max())
 
 # %% [markdown]
 # What the tokens are does not matter, as long as no id exceeds the table. Three words with a small byte-pair vocabulary (notebook 5), trained on our two paragraphs about surfaces, 300 tokens, vectors of 5 numbers:
@@ -183,7 +183,7 @@ vectors = nn.Embedding(300, 5)(torch.tensor(pieces)).detach()
 for piece, vector in zip(pieces, vectors, strict=True):
     print(f"{bpe.decode([piece])!r:8} {piece:3} ", *(f"{number:6.2f}" for number in vector))
 assert vectors.shape == (len(pieces), 5)
-claim("largest-piece", max(pieces), high=299, why="ids are rows of the table of 300")
+claim(largest_piece=max(pieces))
 
 # %% [markdown]
 # Random numbers, for now: the table is trained with everything else. It can also be trained alone. **Word2vec** (Mikolov et al. 2013) asks of two words whether they stand together: $\sigma(u \cdot v)$, with σ the sigmoid, which squeezes any number between 0 and 1, should be 1 for a word and its neighbour and 0 for a word and a random one. With all $v = 0$ at first, the loss is $2 \ln 2$.
@@ -207,7 +207,7 @@ for _ in range(100):
     optimiser.step()
     losses.append(loss.item())
 assert abs(losses[0] - 2 * math.log(2)) < 1e-5  # v = 0
-claim("skip-gram-end", losses[-1], high=0.6, why="seeds 0–4: 0.39 to 0.50")
+claim(skip_gram_end=losses[-1])
 
 # %% [markdown]
 # Such a table knows which words stand together, not in which order. Nor does ours: both *be* have the same vector. So a **place** must be added. The simplest way is a second table with a row for each place, trained like the first:
@@ -229,9 +229,9 @@ show(LearnedPositions)
 bare = model.embedding(torch.tensor([vocabulary.encode("to be or to be")]))
 placed = model.positions(bare)
 before, after = ((x[0, 3] - x[0, 12]).norm() for x in (bare, placed))
-claim("same-word-before", before, 0, 0, why="exact: the same row of the table")
+claim(same_word_before=before)
 about = {"why": "√(2 · 32) · 0.02 = 0.16; 0.151 ± 3 × 0.019, seeds 0–4", "data": "shakespeare"}
-claim("same-word-after", after, 0.094, 0.208, **about)
+claim(same_word_after=after)
 
 # %% [markdown]
 # Does a model need that? Shuffle all characters but the last, and look at the last prediction.
@@ -251,10 +251,10 @@ for name, (positions, n_layer) in models.items():
     moved[name] = (blind(shuffled) - blind(shuffled.sort().values))[0, -1].abs().max()
 
 # %% tags=["nbval-ignore-output"]
-claim("shuffled-without-places", moved["no places"], high=1e-5, why="rounding: another order")
+claim(shuffled_without_places=moved["no places"])
 about = {"why": "seeds 0–4: 0.23 and more"}
-claim("shuffled-with-places", moved["places"], low=0.05, **about)
-claim("shuffled-two-blocks", moved["no places, two blocks"], low=0.05, **about)
+claim(shuffled_with_places=moved["places"])
+claim(shuffled_two_blocks=moved["no places, two blocks"])
 
 # %% [markdown]
 # One block without places sees a bag of characters. Two blocks do not: in the second, step t reads vectors that have themselves read only what came before *them*, so the ban on reading the future lets order in. (Causal models that are trained without any places do learn where they are: Haviv et al. 2022.) But what is told need not be found out, and without the ban there is no such help, as 6.3 will show.
@@ -314,11 +314,11 @@ figure(
 
 # %% tags=["nbval-ignore-output"]
 spread = max(similar[:20, :20].diagonal(k).std(correction=0) for k in range(20))
-claim("code-diagonals", spread, high=1e-6, why="a function of the distance only; rounding")
-claim("code-neighbours", similar[0, 1], 0.9695, 0.9705, why="published: 0.970 at 128 channels")
+claim(code_diagonals=spread)
+claim(code_neighbours=similar[0, 1])
 rises = [k for k in range(2, 40) if similar[0, k - 1] < min(similar[0, k], similar[0, k - 2])]
 print("more similar than one step less, again, from", rises, "steps on")
-claim("code-first-rise", rises[0], 12, 12, why="arithmetic: nearer than 11 steps")
+claim(code_first_rise=rises[0])
 
 # %% [markdown]
 # Only the distance counts (each diagonal has one colour), and neighbours are similar: 0.970. For eleven steps nearer does mean more similar; from twelve on the curve goes up and down, and it is no longer always true.
@@ -345,20 +345,20 @@ swapped = wrong.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
 print(f"largest difference {(wrong - right).abs().max():.3f};", end=" ")
 print(f"steps from 0: {(wrong[:-1] - right[1:]).abs().max():.3f};", end=" ")
 print(f"and sin, cos swapped: {(swapped[:-1] - right[1:]).abs().max():.3f}")
-claim("copied-codes-error", (wrong - right).abs().max(), 1.996, 1.998, why="arithmetic")
+claim(copied_codes_error=(wrong - right).abs().max())
 
 # %% tags=["nbval-ignore-output"]
 still = [int((c.std(0) < 0.003).sum()) for c in (wrong, right)]
 print(f"of 32 channels hardly move in 64 steps: {still[0]} copied, {still[1]} right")
-claim("copied-codes-still", still[0] - still[1], 15, 15, why="arithmetic: 20 and 5")
+claim(copied_codes_still=still[0] - still[1])
 
 # %% tags=["nbval-ignore-output"]
 spread = []
 for c in (wrong.double(), right.double()):
     products = c @ c.T
     spread.append(max(products.diagonal(k).max() - products.diagonal(k).min() for k in range(64)))
-claim("copied-codes-spread", spread[0], 3.6, 3.65, why="arithmetic: products at equal distance")
-claim("formula-codes-spread", spread[1], high=1e-4, why="a function of distance; rounding")
+claim(copied_codes_spread=spread[0])
+claim(formula_codes_spread=spread[1])
 
 # %% [markdown]
 # 1. Steps are counted from 1.
@@ -394,8 +394,8 @@ print("moved to another device, plain:", plain.to("meta").codes.device)
 print("moved to another device, ours: ", ours.to("meta").codes.device)
 assert not plain.state_dict()  # so it isn't saved either
 n_buffers = len(list(ours.buffers()))
-claim("codes-are-a-buffer", n_buffers, 1, 1, why="moved with the model, not trained")
-claim("codes-not-trained", len(list(ours.parameters())), 0, 0, why="nothing to train")
+claim(codes_are_a_buffer=n_buffers)
+claim(codes_not_trained=len(list(ours.parameters())))
 
 # %% [markdown]
 # A plain tensor stays behind on the CPU, is not saved, and, without the cut to T rows, crashes at every text shorter than the context: that is, at every prompt. A **buffer** moves. (Ours isn't saved either, on purpose: it can be computed.)
@@ -405,9 +405,8 @@ claim("codes-not-trained", len(list(ours.parameters())), 0, 0, why="nothing to t
 # %% tags=["nbval-ignore-output"]
 word = 128**0.5 * 0.02 * torch.randn(1000, 128, generator=generator)
 about = {"why": "0.02 √128 = 0.2263 ± 3 standard errors of 128,000 draws"}
-claim("scaled-word-size", word.std(), 0.2249, 0.2277, **about)
-half = 0.5**0.5
-claim("place-size", codes.square().mean().sqrt(), half - 1e-6, half + 1e-6, why="sin² + cos² = 1")
+claim(scaled_word_size=word.std())
+claim(place_size=codes.square().mean().sqrt())
 
 # %% [markdown]
 # In a sum of squares the place weighs ten times as much as the word: at first such a model reads mostly where it is, not what is there. It can learn its way out; GPT-2 avoids the question with two trained tables, both small at first.
@@ -431,7 +430,7 @@ past = torch.ones(T, T).tril()
 share = past / past.sum(-1, keepdim=True)
 score = torch.zeros(T, T).masked_fill(past == 0, -torch.inf)
 assert_close(score.softmax(-1), share)
-claim("average-three-ways", (share @ x[0] - average).abs().max(), high=1e-6, why="rounding only")
+claim(average_three_ways=(share @ x[0] - average).abs().max())
 share
 
 # %% [markdown]
@@ -459,9 +458,9 @@ for t in range(T):
 future = torch.ones(T, T, dtype=torch.bool).triu(1)
 score = q @ k.mT / D**0.5  # (B, T, S)
 share = score.masked_fill(future, -torch.inf).softmax(-1)
-claim("attention-by-loop", (share @ v - z).abs().max(), high=1e-6, why="rounding only")
-claim("attention-row-sums", (share.sum(-1) - 1).abs().max(), high=1e-6, why="shares of a whole")
-claim("attention-of-the-future", share[:, future].max(), 0, 0, why="e^-∞ is exactly 0")
+claim(attention_by_loop=(share @ v - z).abs().max())
+claim(attention_row_sums=(share.sum(-1) - 1).abs().max())
+claim(attention_of_the_future=share[:, future].max())
 assert share[0, 0].tolist() == [1, 0, 0, 0, 0, 0]  # the first word has only itself
 
 # %% [markdown]
@@ -483,16 +482,21 @@ assert_close(attend(q, k, v, allow_past(T, T)), z)
 # > <details><summary>Hint 2</summary><code>keys @ query</code> has S numbers; shares of S values are added by <code>shares @ values</code>.</details>
 
 
-# %% tags=["solution"]
-def ask(query, keys, values):
-    scores = keys @ query / len(query) ** 0.5
-    return scores.softmax(-1) @ values
+# %% tags=["stub"]
+def ask(query, keys, values): ...
 
 
 # %% tags=["check"]
 from coursekit.exercises import gpt as exercises
 
 exercises.check_ask(ask)
+
+
+# %% tags=["solution"]
+def ask(query, keys, values):
+    scores = keys @ query / len(query) ** 0.5
+    return scores.softmax(-1) @ values
+
 
 # %% [markdown]
 # A picture of the shares of the first four words. **Predict**: what does forbidding the future change in the *last* row?
@@ -520,7 +524,7 @@ figure("shares", alt="Two tables of shares, four words each; the right one is lo
 
 # %%
 printed = sum([0.08, 0.23, 0.44, 0.24])
-claim("printed-row-sum", printed, 0.99 - 1e-9, 0.99 + 1e-9, why="four rounded numbers")
+claim(printed_row_sum=printed)
 exact = share[0, :4, :4].double()
 assert_close(exact.sum(-1), torch.ones(4).double(), rtol=0, atol=1e-6)
 
@@ -530,7 +534,7 @@ assert_close(exact.sum(-1), torch.ones(4).double(), rtol=0, atol=1e-6)
 # %%
 whole = torch.eye(T)[[3]]
 assert (whole @ v[0]).equal(v[0, [3]])  # row 3, exactly
-claim("one-share-one-row", (whole @ v[0] - v[0, 3]).abs().max(), 0, 0, why="exact")
+claim(one_share_one_row=(whole @ v[0] - v[0, 3]).abs().max())
 
 # %%
 scores = torch.randn(5, 7, dtype=torch.float64, generator=generator)
@@ -574,7 +578,7 @@ for D in (16, 64, 256):
     product = (queries * keys).sum(-1)
     error = 3 * ((2 + 6 / D) / n) ** 0.5  # three standard errors of a variance
     about = {"why": "1 ± 3 standard errors of 100,000 draws"}
-    claim(f"score-variance-{D}", product.var() / D, 1 - error, 1 + error, **about)
+    claim(**{f"score-variance-{D}": product.var() / D})
     mean_error = product.mean().abs() / (D / n) ** 0.5
     assert mean_error < 3  # the mean is 0, within three standard errors
 
@@ -590,9 +594,8 @@ sharp = {
     divide: [largest_share(D, divide, generator) for D in (4, 16, 64, 256)]
     for divide in (False, True)
 }
-why = "seeds 0–4: 0.91 to 0.93; an equal share is 0.06"
-claim("largest-share-raw", sharp[False][-1], low=0.88, why=why)
-claim("largest-share-divided", sharp[True][-1], high=0.27, why="seeds 0–4: 0.24 to 0.25")
+claim(largest_share_raw=sharp[False][-1])
+claim(largest_share_divided=sharp[True][-1])
 
 # %% [markdown]
 # "So each row of scores has variance 1", some texts continue. Not each row: *given* a query, the scores have variance $|q|^2/D$, a number that differs from query to query, the more the narrower the head.
@@ -603,7 +606,7 @@ given = torch.randn(16, generator=generator)
 row = given @ torch.randn(16, n, generator=generator) / 4  # scores of one query, D = 16
 expected, error = given.square().sum() / 16, 3 * (2 / n) ** 0.5
 about = {"why": "|q|²/D ± 3 standard errors of 100,000 draws"}
-claim("row-variance-share", row.var() / expected, 1 - error, 1 + error, **about)
+claim(row_variance_share=row.var() / expected)
 print(f"this query: variance {expected:.2f}, not 1")
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -657,11 +660,11 @@ play(draw_sharpness, width=[4, 16, 64, 256, 1024], factor=[0.0, 0.3, 1.0, 3.0, 8
 # %% tags=["nbval-ignore-output"]
 allowed = allow_past(T, T)
 fused = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-claim("fused-attention", (fused - z).abs().max(), high=1e-5, why="the same sum, in another order")
+claim(fused_attention=(fused - z).abs().max())
 upside_down = attention_weights(q, k, ~allowed)[0]
 assert upside_down[-1].isnan().all()  # the last step has nothing left to read
 seen = upside_down[:-1].masked_fill(allowed[:-1], 0).sum(-1)
-claim("upside-down-future", seen.min(), 1 - 1e-6, 1 + 1e-6, why="all shares go to the future")
+claim(upside_down_future=seen.min())
 
 # %% [markdown]
 # Each step then reads the future and nothing else. Here the slip shows, for the last step has nothing to read: not a number. If each step may also read itself, nothing shows, except a training loss that is too good: the answer is among what is read. Such a loss is the most dangerous one.
@@ -672,10 +675,10 @@ claim("upside-down-future", seen.min(), 1 - 1e-6, 1 + 1e-6, why="all shares go t
 before = (q @ k.mT).masked_fill(future, -torch.inf) / D**0.5
 after = (q @ k.mT / D**0.5).masked_fill(future, -torch.inf)
 difference = (before.softmax(-1) - after.softmax(-1)).abs().max()
-claim("mask-before-or-after", difference, 0, 0, why="exact: the same numbers")
+claim(mask_before_or_after=difference)
 trap = torch.ones(3, 3).triu(1) * -torch.inf
 print(trap)
-claim("nan-in-the-trap", trap.isnan().sum(), 6, 6, why="0 · ∞ is not a number, six times")
+claim(nan_in_the_trap=trap.isnan().sum())
 
 # %% [markdown]
 # Does no step read the future? Don't print, **check**. Two ways: change the last two words and see that nothing moves before them, not even in the last bit; and ask the gradient, for all pairs of steps (notebook 4).
@@ -690,12 +693,12 @@ mixer = MultiHeadAttention(8, 2, attend_past)
 other = x.clone()
 other[:, 4:] += 1
 moved = (mixer(x) - mixer(other)).abs().amax((0, 2))
-claim("future-changed", moved[:4].max(), 0, 0, why="exactly: nothing before the change moves")
+claim(future_changed=moved[:4].max())
 assert moved[4:].min() > 0
 
 # %%
 slopes = dependence(mixer, x)
-claim("future-slope", slopes.triu(1).max(), 0, 0, why="exactly: no path leads back")
+claim(future_slope=slopes.triu(1).max())
 
 # %% [markdown]
 # The library makes the table from the lengths when it is needed. Other code stores a large one with the module; then it must be a *buffer*, not a parameter, and be cut to the length at hand. Ours has four matrices and nothing else, and takes any length:
@@ -711,7 +714,7 @@ for n in range(1, T + 1):
 # %% tags=["nbval-ignore-output"]
 order = torch.tensor([3, 0, 5, 1, 4, 2])
 gap = attend(q[:, order], k[:, order], v[:, order]) - attend(q, k, v)[:, order]
-claim("permuted-attention", gap.abs().max(), high=1e-6, why="rounding only")
+claim(permuted_attention=gap.abs().max())
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.** Write `causal_weights(scores)`: from scores (…, T, T) to causal shares. A score that may not be used can be anything, even infinite. Check: `check_causal_weights`.
@@ -720,14 +723,19 @@ claim("permuted-attention", gap.abs().max(), high=1e-6, why="rounding only")
 # > <details><summary>Hint 2</summary><code>torch.ones_like(scores, dtype=torch.bool).triu(1)</code> is True where s &gt; t.</details>
 
 
+# %% tags=["stub"]
+def causal_weights(scores): ...
+
+
+# %% tags=["check"]
+exercises.check_causal_weights(causal_weights)
+
+
 # %% tags=["solution"]
 def causal_weights(scores):
     future = torch.ones_like(scores, dtype=torch.bool).triu(1)
     return scores.masked_fill(future, -torch.inf).softmax(-1)
 
-
-# %% tags=["check"]
-exercises.check_causal_weights(causal_weights)
 
 # %% [markdown]
 # ## 6.4 Heads
@@ -746,7 +754,7 @@ out = side_by_side @ W_o
 
 # %% tags=["nbval-ignore-output"]
 as_sum = sum(heads[:, h] @ W_o[h * D : (h + 1) * D] for h in range(H))
-claim("heads-as-a-sum", (out - as_sum).abs().max(), high=1e-5, why="rounding only")
+claim(heads_as_a_sum=(out - as_sum).abs().max())
 
 # %% [markdown]
 # (`unflatten` cuts an axis in two, `flatten` joins two.) Put side by side and multiplied, or each head multiplied with its rows of the matrix and *added*: the same. Heads don't compete; each writes its own message into the same C channels.
@@ -773,7 +781,7 @@ theirs.out_proj.weight.data = W_o.T
 forbidden = ~allow_past(T, T)  # True = forbidden, in this module
 reference = theirs(x, x, x, attn_mask=forbidden, need_weights=False)[0]
 assert_close(mixer(x), out, rtol=1e-5, atol=1e-5)
-claim("heads-against-pytorch", (mixer(x) - reference).abs().max(), high=1e-5, why="rounding only")
+claim(heads_against_pytorch=(mixer(x) - reference).abs().max())
 
 # %% [markdown]
 # Queries need not come from the same text as keys and values. In **cross-attention** they ask a `memory`: a translator's half-written sentence asks the original. Then S may differ from T, and nothing is forbidden.
@@ -784,9 +792,7 @@ reader = MultiHeadAttention(C, H, attend)
 reader.load_state_dict(mixer.state_dict())
 assert reader(x, memory).shape == (1, T, C)
 reference = theirs(x, memory, memory, need_weights=False)[0]
-claim(
-    "cross-attention", (reader(x, memory) - reference).abs().max(), high=1e-5, why="rounding only"
-)
+claim(cross_attention=(reader(x, memory) - reference).abs().max())
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 3.** Write `split_heads(x, n_head)`: (B, T, C) in, (B, H, T, D) out; head h holds channels h · D to (h + 1) · D - 1. Check: `check_split_heads`.
@@ -795,13 +801,18 @@ claim(
 # > <details><summary>Hint 2</summary><code>x.unflatten(-1, (n_head, -1))</code> has the shape (B, T, H, D).</details>
 
 
-# %% tags=["solution"]
-def split_heads(x, n_head):
-    return x.unflatten(-1, (n_head, -1)).transpose(1, 2)
+# %% tags=["stub"]
+def split_heads(x, n_head): ...
 
 
 # %% tags=["check"]
 exercises.check_split_heads(split_heads)
+
+
+# %% tags=["solution"]
+def split_heads(x, n_head):
+    return x.unflatten(-1, (n_head, -1)).transpose(1, 2)
+
 
 # %% [markdown]
 # ## 6.5 The block
@@ -820,7 +831,7 @@ from coursekit.layers.basic import BatchNorm1d
 centred = x - x.mean(-1, keepdim=True)
 normalised = centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
 gap = nn.LayerNorm(C)(x) - normalised
-claim("layer-norm-against-pytorch", gap.abs().max(), high=1e-6, why="rounding only")
+claim(layer_norm_against_pytorch=gap.abs().max())
 
 # %% [markdown]
 # **Predict**: change the last word. Which outputs change, with the one and with the other?
@@ -831,7 +842,7 @@ other[:, 5] += torch.arange(8.0)
 moved = {}
 for name, norm in {"layer": nn.LayerNorm(C), "batch": BatchNorm1d(C)}.items():
     moved[name] = (norm(x) - norm(other))[:, :5].abs().max().detach()
-claim("layer-norm-neighbours", moved["layer"], 0, 0, why="exact: each vector by itself")
+claim(layer_norm_neighbours=moved["layer"])
 assert moved["batch"] > 0.1  # all words change with one of them
 
 # %% [markdown]
@@ -842,8 +853,8 @@ assert moved["batch"] > 0.1  # all words change with one of them
 # %%
 flat = torch.full((8,), 3.0)
 bare = (flat - flat.mean()) / flat.var(correction=0).sqrt()
-claim("constant-without-epsilon", bare.isnan().sum(), 8, 8, why="0 / 0 in each of 8 channels")
-claim("constant-with-epsilon", nn.LayerNorm(8)(flat).abs().max(), 0, 0, why="0 / √ε")
+claim(constant_without_epsilon=bare.isnan().sum())
+claim(constant_with_epsilon=nn.LayerNorm(8)(flat).abs().max())
 
 # %% [markdown]
 # ### A small network for each step
@@ -862,7 +873,7 @@ approximate = line / 2 * (1 + inner.tanh())
 assert_close(gelu(line), approximate)
 assert_close(F.gelu(line), exact)
 worst = (approximate - exact).abs().max()
-claim("gelu-approximation", worst, 4.64e-4, 4.84e-4, why="published: 4.74e-4, on -5 … 5")
+claim(gelu_approximation=worst)
 
 # %% tags=["figure", "nbval-ignore-output"]
 left, right = plt.subplots(1, 2, figsize=(9, 3.4))[1]
@@ -886,9 +897,9 @@ show(FeedForward)
 worker = FeedForward(C)
 order = torch.tensor([3, 0, 5, 1, 4, 2])
 gap = (worker(x[:, order]) - worker(x)[:, order]).abs().max()
-claim("feed-forward-permuted", gap, high=1e-6, why="each step by itself; rounding")
+claim(feed_forward_permuted=gap)
 n_weights = sum(p.numel() for p in worker.parameters())
-claim("feed-forward-weights", n_weights, expected := 8 * C**2 + 5 * C, expected, why="8C² + 5C")
+claim(feed_forward_weights=n_weights)
 
 # %% [markdown]
 # ### Adding instead of replacing
@@ -913,7 +924,7 @@ def first_slope(skip):
 slopes = {skip: first_slope(skip) for skip in (False, True)}
 print(f"without the addition {slopes[False]:.1e}, with it {slopes[True]:.1e}")
 gain = math.log10(slopes[True] / slopes[False])
-claim("residual-slope-gain", gain, low=13, why="seeds 0–4: 14.6 to 15.5 powers of ten")
+claim(residual_slope_gain=gain)
 
 # %% [markdown]
 # (PyTorch's first weights are small, and tanh flattens: each layer passes on about half of the slope, fifty layers nothing.) The sum passes everything on, plus what the layer adds. So think of a **stream** of C channels, which runs from the first block to the last, and of attention and feed-forward as two kinds of workers that read it and add to it.
@@ -926,7 +937,7 @@ try:
 except RuntimeError as refusal:
     print("16 channels and 8:", refusal)
 silent = torch.zeros(6, 16) + nn.Linear(16, 1)(torch.zeros(6, 16))
-claim("silent-broadcast", silent.shape[-1], 16, 16, why="1 channel is added to all 16, unasked")
+claim(silent_broadcast=silent.shape[-1])
 
 # %% tags=["shown"]
 from coursekit.layers.block import Block
@@ -967,7 +978,7 @@ quiet = deepcopy(block)
 for part in (quiet.attention.out, quiet.feed_forward.out):
     nn.init.zeros_(part.weight)
     nn.init.zeros_(part.bias)
-claim("silent-block", (quiet(x) - x).abs().max(), 0, 0, why="exact: x + 0 + 0")
+claim(silent_block=(quiet(x) - x).abs().max())
 
 # %% tags=["nbval-ignore-output"]
 options = {"activation": gelu, "norm_first": True, "batch_first": True, "dropout": 0.0}
@@ -985,7 +996,7 @@ theirs.linear2.load_state_dict(block.feed_forward.out.state_dict())
 theirs.norm1.load_state_dict(block.norm_1.state_dict())
 theirs.norm2.load_state_dict(block.norm_2.state_dict())
 gap = block(x) - theirs(x, src_mask=forbidden)
-claim("block-against-pytorch", gap.abs().max(), high=1e-5, why="rounding only")
+claim(block_against_pytorch=gap.abs().max())
 
 # %% [markdown]
 # ## 6.6 A stream that does not swell
@@ -1025,13 +1036,13 @@ for name, values in swell.items():
 # %% tags=["nbval-ignore-output"]
 about = {"why": "theory ± 3 × 1.6 %, the largest spread of seeds 0–4"}
 off = [v / (1 + 2 * n) - 1 for n, v in zip(depths, swell["no factor"], strict=True)]
-claim("stream-without-factor", max(map(abs, off)), high=0.05, **about)
+claim(stream_without_factor=max(map(abs, off)))
 off = [v / 2 - 1 for v in swell["1/√(2n), once"]]
-claim("stream-with-factor", max(map(abs, off)), high=0.05, **about)
+claim(stream_with_factor=max(map(abs, off)))
 off = [v / 1.5 - 1 for v in swell["workers taken for blocks"]]
-claim("stream-miscounted", max(map(abs, off)), high=0.05, **about)
+claim(stream_miscounted=max(map(abs, off)))
 off = [v / (1 + 1 / (2 * n)) - 1 for n, v in zip(depths, swell["1/√(2n), twice"], strict=True)]
-claim("stream-factor-twice", max(map(abs, off)), high=0.05, **about)
+claim(stream_factor_twice=max(map(abs, off)))
 
 # %% tags=["figure", "nbval-ignore-output"]
 for (name, values), style in zip(swell.items(), ("o-", "s-", "^-", "d-"), strict=True):
@@ -1059,7 +1070,7 @@ for name, weight in gpt.named_parameters():
         ratios["writes" if writes else "reads"].append(weight.std().item() / expected)
 for kind, found in ratios.items():
     about = {"why": "within 2 % of 0.02, or 0.02/√12: 2.6 standard errors of the smallest"}
-    claim(f"first-weights-that-{kind[:-1]}", max(abs(r - 1) for r in found), high=0.02, **about)
+    claim(**{f"first-weights-that-{kind[:-1]}": max(abs(r - 1) for r in found)})
 
 # %% [markdown]
 # ## 6.7 The whole GPT
@@ -1091,7 +1102,7 @@ for block in gpt.blocks:
     stream = stream + block.attention(block.norm_1(stream))
     stream = stream + block.feed_forward(block.norm_2(stream))
 logits = gpt.norm(stream) @ gpt.embedding.weight.T
-claim("gpt-by-hand", (gpt(inputs) - logits).abs().max(), high=1e-5, why="rounding only")
+claim(gpt_by_hand=(gpt(inputs) - logits).abs().max())
 
 # %% tags=["shown"]
 from coursekit.models.gpt import GPT, GPTConfig
@@ -1112,9 +1123,9 @@ def count_by_formula(vocab_size, context, d_model, n_layer):
 
 counted = sum(p.numel() for p in gpt.parameters())
 extra = counted - count_by_formula(V, 64, 128, 4)
-claim("gpt-parameters-unexplained", extra, 0, 0, why="the formula, weight by weight")
+claim(gpt_parameters_unexplained=extra)
 published = count_by_formula(50_257, 1024, 768, 12)
-claim("gpt2-parameters", published, 124_439_808, 124_439_808, why="the 124 M of GPT-2")
+claim(gpt2_parameters=published)
 
 # %% [markdown]
 # A small model that is often built first has 38 characters, two blocks of 128 channels, sinusoidal places, which are not parameters, and a bias in the last layer: $38 \cdot 128 + 2\,(12 \cdot 128^2 + 13 \cdot 128) + 2 \cdot 128 + 38$. One version of its code then subtracts the table "because it is shared" and finds 396,838. But `parameters()` lists a shared tensor *once*; nothing is to be subtracted. This model multiplies its token vectors by √C, as in 6.2, which a hook does here. Its first loss, on random characters:
@@ -1125,12 +1136,12 @@ small = GPT(config, positions=SinusoidalPositions, activation=F.relu, residual_s
 small.head.bias = nn.Parameter(torch.zeros(38))
 small.embedding.register_forward_hook(lambda table, given, out: out * 128**0.5)
 n_weights = sum(p.numel() for p in small.parameters())
-claim("small-parameters", n_weights, 401_702, 401_702, why="formula; 396,838 is one table short")
+claim(small_parameters=n_weights)
 
 # %% tags=["nbval-ignore-output"]
 chance = torch.randint(38, (32, 128), generator=generator)
 loss = F.cross_entropy(small(chance)[:, :-1].flatten(0, 1), chance[:, 1:].flatten())
-claim("small-first-loss", loss, 3.66, 3.685, why="3.672 ± 3 × 0.003, the spread of seeds 0–4")
+claim(small_first_loss=loss)
 
 # %% [markdown]
 # **Tying** saves V · C parameters, and gives the table two teachers. In float64, the slope of the shared table is the sum of the slopes that two separate tables with the same numbers get:
@@ -1139,7 +1150,7 @@ claim("small-first-loss", loss, 3.66, 3.685, why="3.672 ± 3 × 0.003, the sprea
 apart = GPT(gpt.config, tied=False)
 apart.load_state_dict(gpt.state_dict())
 difference = sum(p.numel() for p in apart.parameters()) - counted
-claim("tied-saves", difference / (V * 128), 1, 1, why="V · C, the last layer")
+claim(tied_saves=difference / (V * 128))
 assert gpt.head.weight is gpt.embedding.weight  # one tensor, not two equal ones
 
 # %% tags=["data", "nbval-ignore-output"]
@@ -1147,7 +1158,7 @@ for one in (gpt.double(), apart.double()):
     F.cross_entropy(one(inputs).flatten(0, 1), targets.flatten()).backward()
 both = apart.embedding.weight.grad + apart.head.weight.grad
 gap = (gpt.embedding.weight.grad - both).abs().max()
-claim("tied-slope", gap, high=1e-12, why="rounding in float64")
+claim(tied_slope=gap)
 
 # %% [markdown]
 # Three more properties that a GPT must have, whatever its weights. Its last logits after a text are those after the same text as the beginning of a longer one, or training on all steps at once would be a fraud. A text's logits don't depend on its neighbours in the batch. And the first loss is near ln V.
@@ -1159,13 +1170,13 @@ with torch.no_grad():
     prefix = [(gpt(inputs[:, :n])[:, -1] - logits[:, n - 1]).abs().max() for n in (1, 7, 33)]
     alone = torch.cat([gpt(row[None]) for row in inputs])
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-claim("gpt-prefix", max(prefix), high=1e-5, why="rounding only")
-claim("gpt-one-by-one", (alone - logits).abs().max(), high=1e-5, why="rounding only")
+claim(gpt_prefix=max(prefix))
+claim(gpt_one_by_one=(alone - logits).abs().max())
 
 # %% tags=["data", "nbval-ignore-output"]
 about = {"why": "0.028 ± 3 × 0.031, the spread of seeds 0–4", "data": "shakespeare"}
 above, band = loss - math.log(V), (-0.21, 0.1)
-claim("gpt-first-loss-above-uniform", above, -0.065, 0.12, stand_in=band, **about)
+claim(gpt_first_loss_above_uniform=above)
 
 # %% [markdown]
 # Is it GPT-2? The judge is an independent implementation: Hugging Face's `transformers`, with our weights under GPT-2's names; and back, our model from theirs. (Where the package is not installed, the cell says so. It is one of the course's tests.) Again all weights are shaken first, for at the start every bias is 0.
@@ -1192,8 +1203,8 @@ if find_spec("transformers"):
     with torch.no_grad():
         gap = (theirs(inputs).logits - logits).abs().max()
         back = (from_gpt2(theirs.state_dict(), n_head=4)(inputs) - logits).abs().max()
-    claim("gpt-against-huggingface", gap, high=1e-5, why="rounding in float32", headline=True)
-    claim("gpt-from-huggingface", back, high=1e-5, why="rounding in float32")
+    claim(gpt_against_huggingface=gap)
+    claim(gpt_from_huggingface=back)
 else:
     print("transformers is not installed: 'pip install transformers' and run this cell again")
 
@@ -1224,9 +1235,9 @@ with torch.no_grad():
         moved[name] = (variant(inputs) - logits).abs().max().item()
         print(f"{name:20} {moved[name]:.1e}")
 about = {"why": "3.0 ± 3 × 0.35, the spread of seeds 0–4 and 42", "data": "shakespeare"}
-claim("other-places-gap", moved["sinusoidal places"], 2.0, 4.1, **about)
+claim(other_places_gap=moved["sinusoidal places"])
 about["why"] = "0.88 ± 3 × 0.085, the spread of seeds 0–4 and 42; rounding is 1e-6"
-claim("relu-gap", moved["ReLU"], 0.63, 1.14, stand_in=(0.76, 1.28), **about)
+claim(relu_gap=moved["ReLU"])
 
 # %% [markdown]
 # ### Slips that cost an evening
@@ -1270,7 +1281,7 @@ for name, (kind, word, action) in slips.items():
         if type(problem) is kind and word in str(problem):
             as_told += 1
         print(f"{name:26} {type(problem).__name__}: {str(problem).splitlines()[0][:56]}")
-claim("slips-that-raise", as_told, 6, 6, why="each the error that the slip alone can raise")
+claim(slips_that_raise=as_told)
 
 # %% [markdown]
 # The faults of this notebook that raise *nothing* are the ones to remember: a sampler that skips the last token, a positional code that isn't one, a mask upside down, a factor applied twice, one channel broadcast to sixteen. A shape test passes all of them. What catches them is what this part did again and again: a second way to the same number.
@@ -1302,7 +1313,7 @@ optimiser = torch.optim.AdamW([theirs], lr=rate, betas=(b1, b2), weight_decay=de
 for g in slopes:
     theirs.grad = g.clone()
     optimiser.step()
-claim("adamw-difference", (theta - theirs).abs().max(), high=1e-12, why="rounding in float64")
+claim(adamw_difference=(theta - theirs).abs().max())
 
 # %% [markdown]
 # The library has the same, written out, in two parts: where to go, and the step.
@@ -1343,10 +1354,10 @@ weight.grad = torch.full_like(weight, 1e-3)
 torch.optim.AdamW([weight], lr=0.01, weight_decay=0.0).step()
 
 # %%
-claim("corrected-first-step", (1 - weight) / 0.01, 0.999, 1.001, why="one learning rate, up to ε")
+claim(corrected_first_step=(1 - weight) / 0.01)
 
 # %%
-for b2, low in ((0.999, 3.1622), (0.95, 0.4472)):
+for b2 in (0.999, 0.95):
     weight = nn.Parameter(torch.ones(1, dtype=torch.float64))
     weight.grad = torch.ones_like(weight)
     optimiser = PlainAdamW([weight], 0.01, betas=(0.9, b2), weight_decay=0.0)
@@ -1356,8 +1367,7 @@ for b2, low in ((0.999, 3.1622), (0.95, 0.4472)):
     optimiser.step()
     first = (1 - weight.item()) / 0.01
     assert abs(first - length_uncorrected(1, b2)) < 1e-6
-    why = "one step of PlainAdamW: 0.1 / √(1 - β₂)"
-    claim(f"uncorrected-first-step-{str(b2)[2:]}", first, low, low + 1e-4, why=why)
+    claim(**{f"uncorrected-first-step-{str(b2)[2:]}": first})
 
 # %% tags=["figure", "nbval-ignore-output"]
 steps = range(1, 1001)
@@ -1398,8 +1408,8 @@ kept = [[(p.norm() / b).item() for p, b in zip(*pair, strict=True)] for pair in 
 
 # %%
 off = max(abs(k - 0.95) for k in kept[0])
-claim("gpt-decay", off, high=1e-5, why="all keep 1 - 0.1 × 0.5; rounding")
-claim("gpt-no-decay", max(abs(k - 1) for k in kept[1]), 0, 0, why="exact: gains and biases stay")
+claim(gpt_decay=off)
+claim(gpt_no_decay=max(abs(k - 1) for k in kept[1]))
 
 # %% [markdown]
 # **The rate over time.** At the start the averages of Adam rest on few slopes and the slopes themselves are large and alike, so one begins with short steps: a **warm-up** along a straight line. At the end, long steps only jump around the goal, so the rate falls, along half a **cosine** (Loshchilov and Hutter 2017). In papers, with $s_w$ steps of warm-up of $s_e$ in all:
@@ -1443,17 +1453,25 @@ assert all(abs(1e-3 * factor(s) - by_formula(s + 1)) < 1e-12 for s in range(100)
 assert all(abs(1e-3 * factor(s) - by_formula(s)) < 1e-12 for s in range(100, 1001))
 
 # %%
-claim("schedule-edges", error, high=1e-12, why="the library's: top, the mean of top and low, low")
+claim(schedule_edges=error)
 ratio = by_formula(1500) / (1e-3 * factor(1500))
-claim("cosine-past-the-end", ratio, 59.05, 59.15, why="5.91e-4 by the formula, the library's 1e-5")
-claim("first-rate", factor(0), 0.01 - 1e-12, 0.01 + 1e-12, why="1 / 100 of the top, not 0")
-claim("rate-past-the-end", factor(1500), 0.01 - 1e-12, 0.01 + 1e-12, why="stays at the floor")
+claim(cosine_past_the_end=ratio)
+claim(first_rate=factor(0))
+claim(rate_past_the_end=factor(1500))
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 4.** Write `lr_at(steps, warm, end, top)`: a tensor with the rate at each of the given steps (numbered from 0). In the first `warm` steps it rises in a line, such that step `warm - 1` has `top` and step 0 is above 0. Then it falls along half a cosine, from `top` at step `warm` to 0 at step `end`, and stays there. `warm` may be 0. Check: `check_lr_at`.
 # >
 # > <details><summary>Hint 1</summary>Let u be the share of the fall that is done: 0 at <code>warm</code>, 1 at <code>end</code>. Which values of u need care?</details>
 # > <details><summary>Hint 2</summary><code>u.clamp(0, 1)</code> holds both ends; <code>torch.where</code> chooses between rise and fall.</details>
+
+
+# %% tags=["stub"]
+def lr_at(steps, warm, end, top): ...
+
+
+# %% tags=["check"]
+exercises.check_lr_at(lr_at)
 
 
 # %% tags=["solution"]
@@ -1463,9 +1481,6 @@ def lr_at(steps, warm, end, top):
     fall = top * 0.5 * (1 + torch.cos(math.pi * done))
     return torch.where(s < warm, top * (s + 1) / max(warm, 1), fall)
 
-
-# %% tags=["check"]
-exercises.check_lr_at(lr_at)
 
 # %% [markdown]
 # **Clipping.** Now and then a batch gives a slope ten times as long as usual. Adam's averages remember it for a hundred steps. So the slopes of *all* parameters are taken as one long vector, and if its norm exceeds $\tau$, usually 1, it is shortened to $\tau$. All parameters share one factor, so the direction stays.
@@ -1486,12 +1501,12 @@ assert_close(short, torch.cat([g.flatten() for g in shortened]), rtol=0, atol=1e
 print(f"norm {long.norm():.3f} before, {short.norm():.3f} after")
 
 # %%
-claim("clipped-norm", short.norm(), 1 - 1e-6, 1, why="min(norm, 1), up to PyTorch's ε of 1e-6")
+claim(clipped_norm=short.norm())
 cosine = F.cosine_similarity(long, short, dim=0)
-claim("clipped-direction", cosine, 1 - 1e-12, 1 + 1e-12, why="one factor for all")
+claim(clipped_direction=cosine)
 nn.utils.clip_grad_norm_(holders, 5.0)
 unchanged = torch.cat([p.grad.flatten() for p in holders])
-claim("short-slopes-stay", (unchanged - short).abs().max(), 0, 0, why="exact: nothing to shorten")
+claim(short_slopes_stay=(unchanged - short).abs().max())
 
 # %% [markdown]
 # **Fewer bits.** Graphics processors multiply 16-bit numbers several times faster than 32-bit ones. **float16** ends at 65,504 and has no number between 0 and 6e-8; **bfloat16** has the range of float32 and only 8 significant bits. **Mixed precision** (Micikevicius et al. 2018) computes matrix products in 16 bits and keeps weights, softmax and normalisation in 32. Why the last two?
@@ -1505,8 +1520,8 @@ exact = [round(share, 3) for share in scores.float().softmax(0).tolist()]
 print("softmax, naive:", naive.tolist(), " in float32:", exact)
 x = torch.full((8,), 300.0, dtype=torch.float16)
 print("mean square of 300, in float16:", (x * x).mean().item())
-claim("float16-softmax", naive.isnan().sum(), 1, 1, why="∞ / ∞; e^11 = 59,874 still fits")
-claim("float16-mean-square", (x * x).mean().isinf(), 1, 1, why="90,000 is beyond 65,504")
+claim(float16_softmax=naive.isnan().sum())
+claim(float16_mean_square=(x * x).mean().isinf())
 
 # %% [markdown]
 # A score of 12, an activation of 300: nothing unusual. And slopes *vanish*: 1e-8 is 0 in float16. So the loss is multiplied by a large factor before `backward`, and slopes are divided by it after, in float32. If one overflows, the step is skipped and the factor halved. The library's engine does this with PyTorch's `GradScaler`, and does none of it in other precisions:
@@ -1526,10 +1541,10 @@ for precision in (None, torch.bfloat16, torch.float16):
 
 # %%
 tiny = torch.tensor(1e-8)
-claim("slope-lost", tiny.half(), 0, 0, why="below the smallest float16 number, 6e-8")
-claim("slope-kept", (tiny * 2**16).half().float() / 2**16, 0.99e-8, 1.01e-8, why="scaled by 65,536")
+claim(slope_lost=tiny.half())
+claim(slope_kept=(tiny * 2**16).half().float() / 2**16)
 engine = Engine().start(small, torch.optim.SGD(small.parameters(), lr=0.1))
-claim("engine-without-scaling", engine.scaler.get_scale(), 1, 1, why="exact: switched off")
+claim(engine_without_scaling=engine.scaler.get_scale())
 
 # %% [markdown]
 # No GPU is needed for this code to run, and none is assumed: without a `precision` all of it is switched off. This notebook trains in float32.
@@ -1566,7 +1581,7 @@ by_heart = fit(model, adamw(model, 0.01), repeat((inputs, targets)), **options)
 
 # %% tags=["data", "nbval-ignore-output"]
 about = {"why": "seeds 0–4: at most 0.04", "data": "shakespeare"}
-claim("one-batch-loss", by_heart.losses[-1], high=0.1, **about)
+claim(one_batch_loss=by_heart.losses[-1])
 
 # %% [markdown]
 # Now the yardsticks. A table of pairs costs nothing. And notebook 1 had a better table: Kneser and Ney's, which backs a long context by all shorter ones. The library's table has a row for *every* context, so runs of four are its limit here. For longer ones, keep only the runs that occur: spell a run as one number, count equal numbers, look up by search.
@@ -1616,19 +1631,17 @@ of_three = -table_shares(train, valid, 3)[1:].log().mean()
 gap = (of_three - mean_nll(table, slide_windows(valid, 3))).abs()
 
 # %% tags=["data", "nbval-ignore-output"]
-claim(
-    "table-agrees", gap, high=1e-9, why="the library's table of three letters", data="shakespeare"
-)
+claim(table_agrees=gap)
 pairs = NGram(smooth(count_ngrams(slide_windows(train, 2), V), 1))
 bigram = mean_nll(pairs, slide_windows(valid, 2))
 about = {"why": "arithmetic on fixed data", "data": "shakespeare"}
-claim("bigram-val-loss", bigram, 2.4818, 2.4820, stand_in=(2.2, 2.45), **about)
+claim(bigram_val_loss=bigram)
 
 # %% tags=["data", "nbval-ignore-output"]
 table_loss = {n: -table_shares(train, valid, n).log().mean().item() for n in range(1, 9)}
 print({n: round(loss, 3) for n, loss in table_loss.items()})
 best_order = min(table_loss, key=table_loss.get)
-claim("table-val-loss", table_loss[best_order], 1.538, 1.539, stand_in=(1.0, 1.3), **about)
+claim(table_val_loss=table_loss[best_order])
 
 # %% [markdown]
 # Counting is quick, and the best of these tables is a strong yardstick. Remember it.
@@ -1668,14 +1681,8 @@ gpt_loss = text_nll(gpt, valid)
 count = sum(p.numel() for p in gpt.parameters())
 print(f"{count:,} parameters, {2000 * 16 * 64:,} characters seen, loss {gpt_loss:.4f}")
 about = {"why": "1.692 ± 3 × 0.0072, the spread of seeds 0–4 and 42", "data": "shakespeare"}
-claim("gpt-val-loss", gpt_loss, 1.6705, 1.7137, stand_in=(1.1, 1.36), headline=True, **about)
-claim(
-    "gpt-under-bigram",
-    bigram - gpt_loss,
-    low=0.4,
-    why="the pairs know one letter",
-    data="shakespeare",
-)
+claim(gpt_val_loss=gpt_loss)
+claim(gpt_under_bigram=bigram - gpt_loss)
 
 # %% tags=["machine"]
 import time
@@ -1684,7 +1691,7 @@ begin = time.perf_counter()
 table_shares(train, valid, best_order)
 counting, training = time.perf_counter() - begin, history.seconds[-1]
 print(f"the table: {counting:.1f} s to count and score; the transformer: {training:.0f} s to train")
-claim("table-time-share", counting / training, high=0.25, why="two timings of this run")
+claim(table_time_share=counting / training)
 
 # %% tags=["figure", "nbval-ignore-output"]
 steps, parts = range(100, 2001, 100), ("learnt from", "last tenth")
@@ -1731,7 +1738,7 @@ mixed = -(0.5 * by_model + 0.5 * counted).log().mean().item()
 # %% tags=["data", "nbval-ignore-output"]
 print(f"transformer {gpt_loss:.3f}, table {table_loss[best_order]:.3f}, half and half {mixed:.3f}")
 about = {"why": "two seeds: 0.033 and 0.036", "data": "shakespeare"}
-claim("mixture-gain", min(gpt_loss, table_loss[best_order]) - mixed, low=0.01, **about)
+claim(mixture_gain=min(gpt_loss, table_loss[best_order]) - mixed)
 
 # %% [markdown]
 # Half and half is better than either: they make different mistakes. The table knows the names and phrases that came before, letter by letter; the network knows what is *like* them, and reads further back.
@@ -1749,7 +1756,7 @@ estimate, error = some.mean().item(), some.std().item() / 20**0.5
 # %% tags=["data", "nbval-ignore-output"]
 print(f"20 batches: {estimate:.3f} ± {error:.3f}; all: {gpt_loss:.3f}")
 about = {"why": "within three standard errors", "data": "shakespeare"}
-claim("estimate-in-errors", abs(estimate - gpt_loss) / error, high=3, **about)
+claim(estimate_in_errors=abs(estimate - gpt_loss) / error)
 
 # %% [markdown]
 # Three things have now used the last tenth: the recipe was chosen on it, the curve was watched on it, and the figure is reported on it. So the figure flatters a little. A **test** text, scored once, is the remedy; section 6.12 keeps one apart.
@@ -1764,7 +1771,7 @@ prompt = valid[None, :40].to(device)
 with torch.no_grad():
     whole, part = gpt(prompt), gpt(prompt[:, :25])
 gap = (whole[:, 24] - part[:, -1]).abs().max()
-claim("prefix-logits", gap, high=3e-5, why="rounding in float32; 1.4e-6", data="shakespeare")
+claim(prefix_logits=gap)
 last = whole[0, -1].cpu()
 
 # %% tags=["shown"]
@@ -1789,7 +1796,7 @@ test = chisquare(*(cell.numpy() for cell in cells))
 print(
     f"χ² = {test.statistic:.1f} with {len(cells[0]) - 1} degrees of freedom, p = {test.pvalue:.3f}"
 )
-claim("chi-square-p", test.pvalue, low=0.001, why="the usual alarm", data="shakespeare")
+claim(chi_square_p=test.pvalue)
 
 # %% [markdown]
 # The counts follow the shares, as far as 5,000 draws can tell. Such a test finds a slip that no reader of samples would: a softmax over the wrong axis, say, or one token that is never drawn.
@@ -1807,15 +1814,15 @@ for temperature in (0.5, 0.8, 1.0, 2.0, 10.0, 1000.0):
 # %% tags=["data", "nbval-ignore-output"]
 print({t: round(h, 3) for t, h in entropies.items()}, f"ln V = {math.log(V):.3f}")
 rises = [b - a for a, b in pairwise(entropies.values())]
-claim("entropy-rises", min(rises), low=0, why="a theorem: it rises with the temperature")
-claim("entropy-limit", entropies[1000.0] - math.log(V), -1e-3, 0, why="equal shares: ln V")
+claim(entropy_rises=min(rises))
+claim(entropy_limit=entropies[1000.0] - math.log(V))
 
 # %% tags=["data", "nbval-ignore-output"]
 start = vocabulary.encode("\n")
 nearly = pick_by_chance(torch.Generator().manual_seed(42), temperature=1e-4)
 greedy, cold = (list(islice(generate(gpt, start, pick), 200)) for pick in (pick_likeliest, nearly))
 same = sum(a == b for a, b in zip(greedy, cold, strict=True))
-claim("cold-is-greedy", same, 200, 200, why="the limit of temperature 0", data="shakespeare")
+claim(cold_is_greedy=same)
 print(vocabulary.decode(greedy))
 
 # %% [markdown]
@@ -1834,14 +1841,19 @@ for settings in ({}, {"temperature": 0.7}, {"top_k": 5}):
 # > <details><summary>Hint 2</summary>What is the smallest value that stays, in each row?</details>
 
 
+# %% tags=["stub"]
+def keep_likeliest(logits, k): ...
+
+
+# %% tags=["check"]
+exercises.check_keep_likeliest(keep_likeliest)
+
+
 # %% tags=["solution"]
 def keep_likeliest(logits, k):
     lowest = logits.topk(min(k, logits.shape[-1])).values[:, -1:]
     return logits.masked_fill(logits < lowest, -torch.inf)
 
-
-# %% tags=["check"]
-exercises.check_keep_likeliest(keep_likeliest)
 
 # %% [markdown]
 # Has it learnt to write, or does it recite? Count the windows of 20 characters in its text that stand, letter by letter, in the text it learnt from. The real last tenth says how many to expect of honest writing.
@@ -1861,7 +1873,7 @@ copied, real = copied_share(written, source), copied_share(text[cut : cut + 5000
 # %% tags=["data", "nbval-ignore-output"]
 print(f"copied: {copied:.1%} of the model's windows, {real:.1%} of the real text's")
 about = {"why": "seeds 0–4: at most 0.05", "data": "shakespeare"}
-claim("shakespeare-copied", copied, high=0.2, stand_in=(0, 0.6), **about)
+claim(shakespeare_copied=copied)
 
 # %% [markdown]
 # Hardly: a million characters are too many to learn by heart in so short a training. On very little text that will be otherwise (section 6.12).
@@ -1893,14 +1905,12 @@ print(f"{passed[False]:,} tokens without a cache, {passed[True]:,} with one")
 # %% tags=["data"]
 assert written[False] == written[True]
 about = {"data": "shakespeare"}
-claim("tokens-uncached", passed[False], 32_896, 32_896, why="1 + 2 + … + 256", **about)
-claim("tokens-cached", passed[True], 256, 256, why="each token once", **about)
+claim(tokens_uncached=passed[False])
+claim(tokens_cached=passed[True])
 
 # %% tags=["machine"]
 print({cached: f"{s:.2f} s" for cached, s in seconds.items()})
-claim(
-    "cache-speed-up", seconds[False] / seconds[True], low=2, why="two timings of this run; 4 to 8"
-)
+claim(cache_speed_up=seconds[False] / seconds[True])
 
 # %% [markdown]
 # The same characters, a 128th of the tokens. (The time shrinks less: a call on one token is mostly overhead.)
@@ -1937,11 +1947,11 @@ moved = key_changes(turned, prompt)
 
 # %% tags=["data", "nbval-ignore-output"]
 print("learned positions:", [f"{x:.1%}" for x in learnt], " rotary:", [f"{x:.1%}" for x in moved])
-claim("rotary-first-keys", moved[0], high=1e-5, why="block 1 sees tokens only; rounding")
+claim(rotary_first_keys=moved[0])
 about = {"why": "1.003 ± 3 × 0.0135, the spread of seeds 0–4", "data": "shakespeare"}
-claim("learned-first-keys", learnt[0], 0.963, 1.044, stand_in=(0.92, 1.08), **about)
+claim(learned_first_keys=learnt[0])
 about["why"] = "0.36 ± 3 × 0.064, the spread of seeds 0–4"
-claim("rotary-later-keys", moved[-1], 0.168, 0.552, stand_in=(0.14, 0.5), **about)
+claim(rotary_later_keys=moved[-1])
 
 # %% [markdown]
 # In the first block rotary keys stay exactly as they were, for the library stores them unturned, and a score depends on the distance of two places only. In later blocks they do not: those keys have *read* the token that is gone. So models with rotary positions may keep a sliding cache, but it is not the same computation as reading the last tokens afresh. The library prefers to be exact, and past its context each token costs a full pass.
@@ -2041,14 +2051,14 @@ figure("switches", alt="Thirteen rows: most within 0.05 of zero, large first wei
 
 # %% tags=["data", "nbval-ignore-output"]
 about = {"why": "a mean of three seeds; its error is printed above", "data": "shakespeare"}
-claim("switch-large-weights", effects["first weights 1"][0], low=0.3, **about)
+claim(switch_large_weights=effects["first weights 1"][0])
 about["why"] = "0.35 ± 3 × 0.22/√3, the spread of seeds 0–4: no effect is in reach"
-claim("switch-small-weights", effects["first weights 0.02"][0], -0.04, 0.74, **about)
+claim(switch_small_weights=effects["first weights 0.02"][0])
 about["why"] = "0.50 ± 3 × 0.15/√3, the spread of seeds 0–4"
-claim("switch-large-sinusoids", effects["sinusoids of size 0.7"][0], 0.22, 0.77, **about)
+claim(switch_large_sinusoids=effects["sinusoids of size 0.7"][0])
 about["why"] = "0.172 ± 3 × 0.045/√3, the spread of seeds 0–4"
 effect = effects["neither that nor warm-up"][0]
-claim("switch-correction-and-warm-up", effect, 0.09, 0.25, stand_in=(0.17, 0.41), **about)
+claim(switch_correction_and_warm_up=effect)
 
 # %% [markdown]
 # Read the table honestly (on Shakespeare). What costs most at this size is the **scale of the first weights**, when it is ten times too large. Five times too small costs much on average, but with such an error three seeds give a hint, not a finding. **Sinusoids** at full size, beside token vectors of size 0.1, drown what the tokens say. (A common recipe, measured in section 6.2, has the same fault: token vectors of size 0.23 beside sinusoids of size 0.71, so that at the start the place speaks ten times as loud as the character, in power. The trouble can be avoided by making the codes as small as the vectors, or by training them.) **Bias correction** alone makes little difference, because warm-up hides it, and warm-up alone not much either, because the correction is there. Without both, the first steps are too long.
@@ -2072,7 +2082,7 @@ once, five_times = windows_in(data.NEWS), windows_in(data.NEWS * 5)
 
 # %%
 print(f"{len(once)} different windows once, {len(five_times)} five times")
-claim("windows-from-repeats", len(five_times) - len(once), 63, 63, why="at the joins: 64 - 1")
+claim(windows_from_repeats=len(five_times) - len(once))
 
 # %% [markdown]
 # Only the windows that run over a join are new, and they are nonsense. The sampler draws random windows anyway, so it can read the text five times without help. What repeating does change is the split:
@@ -2086,8 +2096,8 @@ honest = sum(w in data.NEWS[:own] for w in windows_in(data.NEWS[own:]))
 
 # %%
 print(f"windows of the scored part that were learnt: {leak_share:.0%}; split first: {honest}")
-claim("leaked-windows", leak_share, 1, 1, why="counted: every one")
-claim("honest-windows", honest, 0, 0, why="counted: none")
+claim(leaked_windows=leak_share)
+claim(honest_windows=honest)
 
 # %% [markdown]
 # Every window to be scored was learnt. That is a **leak**. Now train both ways, the same model, the same steps. In the honest split, the last fifth of the paragraph is the test text, scored at the end. To know when to stop we need a *third* text, never reported on: the ten sentences of notebook 5. Nearly all of it is new to the model; one clause happens to stand in the paragraph too (we will count it), so even this text is a little too kind.
@@ -2149,9 +2159,9 @@ print(f"split first: {reciting:.3f} on the learnt text, {unheard:.3f} on the tes
 print(
     f"lowest on the text to stop by after {20 * (stop + 1)} steps: test {little_curve[stop, 2]:.3f}"
 )
-claim("leaky-loss", leaky, high=0.5, why="two seeds: 0.14 and 0.15")
-claim("overfitted-loss", unheard, low=4.5, why="two seeds: 6.3 and 6.0; a blind guess has 3.8")
-claim("stopped-loss", little_curve[stop, 2], 2.5, 2.9, why="four seeds: 2.68 to 2.70")
+claim(leaky_loss=leaky)
+claim(overfitted_loss=unheard)
+claim(stopped_loss=little_curve[stop, 2])
 
 # %% [markdown]
 # On the left it looks like a triumph: the "validation" loss follows the training loss towards 0. On the right is the same model, split honestly. After some eighty steps it begins to learn the text by heart, and what it says of the rest of the same paragraph becomes far worse than a blind guess (the grey line).
@@ -2179,8 +2189,8 @@ print(f"the ten sentences that said when to stop: {ten:.0%}")
 # %% tags=["nbval-ignore-output"]
 shares = [recited["at the end", temperature] for temperature in (0.5, 0.8, 1.0)]
 about = {"why": "0.60 ± 3 × 0.13, the spread of seven pages of three seeds"}
-claim("recited", sum(shares) / 3, 0.2, 1.0, **about)
-claim("recited-by-the-paper", real, 0, 0, why="counted: the test text copies nothing")
+claim(recited=sum(shares) / 3)
+claim(recited_by_the_paper=real)
 
 # %% [markdown]
 # "It has learnt to write coherent financial news" is said of such models. It has learnt one text. Stopped early it copies nothing, and writes nonsense: with 628 characters there is no model between the two, for there is not enough to learn from.
@@ -2217,23 +2227,12 @@ for ax, scale, room in zip(panels, ("linear", "log"), (1.2, 3), strict=True):
 figure("perplexities", alt="Bars: the overtrained transformer towers over all on a linear axis.")
 
 # %% tags=["nbval-ignore-output"]
-claim(
-    "little-end-over-uniform",
-    scores["transformer, to the end"] - scores["uniform"],
-    low=0.5,
-    why="two seeds: 2.2 and 2.6",
-)
+claim(little_end_over_uniform=scores["transformer, to the end"] - scores["uniform"])
 lead = scores["pairs"] - scores["transformer, stopped"]
-claim("little-stopped-under-pairs", lead, low=0.05, why="two seeds: 0.29 and 0.31")
+claim(little_stopped_under_pairs=lead)
 rival = scores["transformer, stopped"] - scores["pairs, Kneser–Ney"]
-claim("little-stopped-against-table", rival, -0.15, 0.15, why="two seeds: 0.00 and -0.02")
-claim(
-    "little-triples-over-single",
-    scores["triples"] - scores["single letters"],
-    0.404,
-    0.405,
-    why="0.4046: counted on a fixed text",
-)
+claim(little_stopped_against_table=rival)
+claim(little_triples_over_single=scores["triples"] - scores["single letters"])
 
 # %% [markdown]
 # Trained to the end, the transformer is the *worst* of all, a blind guess included. Stopped by the third text, it beats the simple tables clearly. Against the pairs with better smoothing it is a draw: which of the two is ahead depends on the seed, and the table needs no training. All this is true of one model and one text. A page that prints "the transformer achieves the lowest perplexity" whatever the numbers are, and chooses its opponents, shows none of it. On a linear axis one bar hides all others; on a logarithmic one the order can be read.
@@ -2267,7 +2266,7 @@ figure("places", alt="Loss by place in the window: steep over the first five, th
 sliding = {stride: text_nll(gpt, piece[: 2**13 + 1], stride=stride) for stride in (64, 32, 16, 4)}
 print({stride: round(loss, 4) for stride, loss in sliding.items()})
 about = {"why": "0.037 ± 3 × 0.0025, the spread of three seeds", "data": "shakespeare"}
-claim("cold-start-cost", sliding[64] - sliding[4], 0.029, 0.045, stand_in=(0.02, 0.2), **about)
+claim(cold_start_cost=sliding[64] - sliding[4])
 
 # %% [markdown]
 # Both are right, if one says which; comparing one model side by side with another one sliding is not. (A table of pairs has no cold start worth the name, so side by side favours tables.)
@@ -2297,19 +2296,18 @@ whole, slid = (text_nll(reciter, unseen, stride=stride) for stride in (64, 1))
 
 # %% tags=["nbval-ignore-output"]
 in_blocks = (156 * whole - 28 * rest) / chunked  # how many the rest leaves for the blocks
-claim("chunk-targets", in_blocks, 127.99, 128.01, why="two whole blocks; the script drops 28")
+claim(chunk_targets=in_blocks)
 one_block = unseen[None, :65].to(device)
 with torch.no_grad():
     alone = next_token_loss(reciter(one_block[:, :-1]), one_block[:, 1:]).item()
 off = abs(text_nll(reciter, unseen[:65]) - alone) + len(chunk_starts(65, 64))
-claim("chunk-of-one-block", off, high=1e-5, why="ours: the mean of 64 targets; the script: none")
+claim(chunk_of_one_block=off)
 
 # %% tags=["nbval-ignore-output"]
 print(f"whole blocks {chunked:.3f}, all targets {whole:.3f}, sliding {slid:.3f} nats")
 print(f"as perplexities {perplexity(chunked):.0f}, {perplexity(whole):.0f}, {perplexity(slid):.0f}")
 spread = max(chunked, whole, slid) - min(chunked, whole, slid)
-why = "0.19 ± 3 × 0.031, the spread of four seeds"
-claim("three-ways-to-score", spread, 0.09, 0.29, why=why)
+claim(three_ways_to_score=spread)
 
 # %% [markdown]
 # The same model and "the same text", three perplexities. A comparison needs the same targets, with the same right to context: `text_nll` scores every token but the first, once.
@@ -2321,14 +2319,19 @@ claim("three-ways-to-score", spread, 0.09, 0.29, why=why)
 # > <details><summary>Hint 2</summary>Perplexity is the exponential of the mean over all targets; the mean comes first.</details>
 
 
+# %% tags=["stub"]
+def perplexity_of_parts(losses, sizes): ...
+
+
+# %% tags=["check"]
+exercises.check_perplexity_of_parts(perplexity_of_parts)
+
+
 # %% tags=["solution"]
 def perplexity_of_parts(losses, sizes):
     total = sum(loss * size for loss, size in zip(losses, sizes, strict=True))
     return math.exp(total / sum(sizes))
 
-
-# %% tags=["check"]
-exercises.check_perplexity_of_parts(perplexity_of_parts)
 
 # %% [markdown]
 # ## 6.14 What changed since GPT-2
@@ -2354,7 +2357,7 @@ generator = torch.Generator().manual_seed(42)
 q, k = torch.randn(2, 1, 8, generator=generator, dtype=torch.float64)
 scores = [(rotate(q, t + 5) @ rotate(k, t).mT).item() for t in (0, 10, 1000)]
 print(f"query five places after its key, anywhere: {scores[0]:.6f}")
-claim("rotary-distance", max(scores) - min(scores), high=1e-9, why="turns cancel; rounding")
+claim(rotary_distance=max(scores) - min(scores))
 
 # %% [markdown]
 # Now **Muon**. Adam treats a matrix as a heap of numbers. A matrix stretches each of certain perpendicular directions by a factor of its own; these factors are its **singular values**. Muon averages the slopes of a matrix, as Adam does, but then makes all singular values of that average nearly 1: the step keeps its directions and forgets how long each was. A direction that the slopes show rarely is then learnt as fast as the common ones. A singular value decomposition in every step would be slow; a few steps of a polynomial in the matrix do nearly the same.
@@ -2377,10 +2380,10 @@ print("after: ", [round(x, 2) for x in turned.diagonal().tolist()])
 
 # %% tags=["nbval-ignore-output"]
 away = (turned - torch.diag(turned.diagonal())).abs().max()
-claim("muon-keeps-axes", away, high=1e-9, why="a polynomial in the matrix has its axes")
+claim(muon_keeps_axes=away)
 lowest, highest = turned.diagonal().min(), turned.diagonal().max()
 about = {"why": "within 0.68 … 1.21, where they were 1 : 100"}
-claim("muon-singular-values", highest / lowest, 1, 1.78, **about)
+claim(muon_singular_values=highest / lowest)
 
 # %% tags=["figure", "nbval-ignore-output"]
 sizes_before = torch.linspace(0, 1, 2001, dtype=torch.float64)
@@ -2442,9 +2445,9 @@ gain, gain_error = against_first(ladder)["+ Muon"]
 # %% tags=["data", "nbval-ignore-output"]
 print(f"all together {gain:+.3f} ± {gain_error:.3f}")
 about = {"why": "three seeds: 0.126 ± 0.001", "data": "shakespeare"}
-claim("modern-ladder-gain", -gain, low=0.05, **about)
+claim(modern_ladder_gain=-gain)
 about = {"why": "three seeds: 0.118 ± 0.004", "data": "shakespeare"}
-claim("rotary-rung-gain", -rungs["+ rotary positions"][0], low=0.05, **about)
+claim(rotary_rung_gain=-rungs["+ rotary positions"][0])
 
 # %% [markdown]
 # Read it with its errors, on Shakespeare. **Rotary positions** gain by far the most: how far back a character stands says more than at which of 32 places it is. QK-norm costs time, and at this size and length of training gives nothing for it; ReLU² pays it back. Starting from nothing makes no difference that three seeds could show. Muon gains a little, although its products of matrices take time and leave it a quarter fewer steps. All of that changes with size: Muon evens out *directions*, and of those a matrix of 32 rows has few.
@@ -2466,17 +2469,8 @@ about = {
     "why": "1.591 ± 3 × 0.0027, the spread of seeds 0–4",
     "data": "shakespeare",
 }
-claim(
-    "gpt-modern-val-loss", modern_loss, 1.5829, 1.599, stand_in=(1.05, 1.3), headline=True, **about
-)
-claim(
-    "modern-gain",
-    gpt_loss - modern_loss,
-    low=0.085,
-    stand_in=(0.02, 0.2),
-    why="0.104 - 3 × 0.0062, the spread of seeds 0–3 and 42",
-    data="shakespeare",
-)
+claim(gpt_modern_val_loss=modern_loss)
+claim(modern_gain=gpt_loss - modern_loss)
 
 # %% tags=["machine"]
 print(f"plain: {history.seconds[-1]:.0f} s, modern: {modern_history.seconds[-1]:.0f} s of training")
@@ -2582,8 +2576,8 @@ def driven_error(shuffled, seed=42, steps=400):
 # %% tags=["nbval-ignore-output"]
 with_driver, without = driven_error(shuffled=False), driven_error(shuffled=True)
 print(f"error with the true driver {with_driver:.3f}, with a shuffled one {without:.3f}")
-claim("driver-true", with_driver, 0.1, 0.2, why="two seeds: 0.125 and 0.128; the noise is 0.1")
-claim("driver-shuffled", without, 0.95, 1.1, why="two seeds: 1.01; the driver has variance 1")
+claim(driver_true=with_driver)
+claim(driver_shuffled=without)
 
 # %% [markdown]
 # With the true driver the error comes close to the noise, 0.1, below which nobody can get. Shuffled, it is near 1, the size of what the driver adds. This is how one checks that a model *uses* an input: take the information away, keep the shape.
@@ -2631,13 +2625,7 @@ print(f"share of vowels: {first:.2f} in the first five steps, {last_ones:.2f} in
 for row in draw_texts(tuned, 4, 40, torch.Generator().manual_seed(1))[:, 1:].tolist():
     print(repr(vocabulary.decode(row)))
 print(f"loss on Shakespeare: before {gpt_loss:.3f}, now {text_nll(tuned, valid[: 2**13]):.3f}")
-claim(
-    "vowel-share-gain",
-    last_ones - first,
-    low=0.1,
-    why="two seeds: 0.67 and 0.70",
-    data="shakespeare",
-)
+claim(vowel_share_gain=last_ones - first)
 
 # %% [markdown]
 # The reward rises as far as it can, and the English is gone: what is not rewarded is not kept. The model has found the cheapest way to please the count, which nobody meant. That is why real systems add a penalty for straying from the model they began with, and why the rating itself is the weak point.

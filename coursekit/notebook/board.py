@@ -1,0 +1,62 @@
+"""The scoreboard: what each model so far scores, and what it writes.
+
+Made from what the committed lessons claimed and kept, so that a lesson built anew moves its own
+row in all of them.
+"""
+
+import json
+import tomllib
+from typing import Any
+
+from IPython.display import Markdown, display
+
+from coursekit import settings
+from coursekit.notebook.bands import claims_folder
+from coursekit.notebook.session import session
+
+
+def keep_sample(**samples: Any) -> None:
+    """Keep what models write, `mlp=["emma", "lio"]`, for their rows of the scoreboard.
+
+    Raises:
+        ValueError: if a sample is empty, or no list of texts.
+    """
+    for name, lines in samples.items():
+        if isinstance(lines, str) or not lines or not all(isinstance(one, str) for one in lines):
+            raise ValueError(f"sample {name!r}: give a list of texts, such as five drawn names")
+        session.samples[name.replace("_", "-")] = list(lines)
+    folder = settings.ledger_folder()
+    if folder:
+        path = folder / "samples" / f"{session.notebook}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(session.samples, indent=1, ensure_ascii=False), "utf-8")
+
+
+def scoreboard(board: str) -> None:
+    """Display one of the boards, a row for each model of a lesson that is committed.
+
+    Raises:
+        ValueError: if there is no such board.
+    """
+    boards = tomllib.loads((claims_folder() / "boards.toml").read_text("utf-8"))
+    if board not in boards:
+        raise ValueError(f"no board {board!r}: there are {', '.join(boards)}")
+    about = boards[board]
+    lines = [f"| model | {about['unit']} | {about['sample']} |", "|:--|--:|:--|"]
+    for row in about["rows"]:
+        kept = read_kept(row["notebook"])
+        if row["claim"] in kept["claims"]:
+            here = row["notebook"] == session.notebook
+            texts = " · ".join(kept["samples"].get(row.get("sample"), []))
+            value = f"{kept['claims'][row['claim']]:{about['form']}}"
+            name = f"**{row['model']}**" if here else row["model"]
+            lines.append(f"| {name} | {value} | {texts} |")
+    display(Markdown("\n".join(lines)))
+
+
+def read_kept(notebook: str) -> dict[str, Any]:
+    """Read the values and samples of the committed lesson; none if it is not there."""
+    path = claims_folder() / f"{notebook}.json"
+    if not path.exists():
+        return {"claims": {}, "samples": {}}
+    return json.loads(path.read_text("utf-8"))

@@ -1,0 +1,28 @@
+"""What a reader guessed, set beside what came out; nothing is shown until there is a guess."""
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+
+def compare_guess(
+    guess: float | int | str | None, found: float | int | str, unit: str = ""
+) -> None:
+    """Print a guess beside what was found, both in `unit`; nothing if there is no guess."""
+    if guess is not None:
+        said = (f"{_say(one)} {unit}".rstrip() for one in (guess, found))
+        print("your guess {} · measured {}".format(*said))
+
+
+def mark_guess(guess: float | int | None, ax: Axes | None = None) -> None:
+    """Draw a guess as a line at its height, with its name; nothing if there is no guess."""
+    if guess is None:
+        return
+    ax = ax or plt.gca()
+    ax.axhline(guess, color="0.5", linestyle="--", linewidth=1)
+    ax.text(
+        0.01, guess, "your guess", color="0.35", va="bottom", transform=ax.get_yaxis_transform()
+    )
+
+
+def _say(value: float | int | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
