@@ -285,7 +285,7 @@ print(f"loss before {loss_of(parameters):.1f} °C², after one step {loss_of(mov
 # %% [markdown]
 # That answers the question, and we could stop here: take the gradient, take a small step, repeat. This is **gradient descent**, and the 0.05 is the **learning rate**.
 #
-# But count. One step took 26 evaluations of the loss: one as it stands, and one for each number. GPT-2, the smallest one, has 124 million parameters, so a single step would need 124 million evaluations. There has to be a way to get all derivatives at once.
+# But count. One step took 26 evaluations of the loss: one as it stands, and one for each number. The smallest GPT-2 has 124 million parameters, so a single step would take 124 million evaluations. There has to be a way to get all derivatives at once.
 #
 # ## 0.4 Numbers that remember where they came from
 #
@@ -385,7 +385,7 @@ visits = push(loss, 1.0)
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, hour {hour.grad:.6f}, in {visits} visits")
 
 # %% [markdown]
-# Six lines, and every derivative is right. But `push` made 17 visits for 9 values, because everything left of the error was visited twice.
+# Six lines, and every derivative is right. But `push` made 17 visits for 9 values, because it went to the error, and to all that leads there, twice.
 #
 # **Predict.** Double a number twenty times by `result = result + result`. That makes 21 values. How many visits does `push` make?
 
@@ -455,9 +455,8 @@ figure("backward", alt="The same nine boxes, with gradients: −3.97 at the weig
 # %% [markdown]
 # Move the control to let the gradients arrive one at a time. Check a few by hand: what a box holds is the sum, over the arrows that leave it, of the number on the arrow times the gradient at its head.
 
+
 # %% tags=["live"]
-
-
 def gradients_arrive(arrived):
     draw_graph(named, arrived=sort_graph(loss)[::-1][:arrived])
 
@@ -607,8 +606,6 @@ figure("learning", alt="Six pictures: a low curve rises, bends, and passes throu
 
 
 # %% tags=["live"]
-
-
 def curve_at(step):
     draw_curve(plt.subplots(figsize=(7, 3.6))[1], history[step])
     plt.title(f"step {step}: misses by {losses[step] ** 0.5:.2f} °C")
