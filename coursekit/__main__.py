@@ -1,8 +1,9 @@
-"""The command line: `python -m coursekit doctor`, `… data`, `… train gpt`."""
+"""The command line: `python -m coursekit doctor`, `… data`, `… compare`, `… train gpt`."""
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -16,9 +17,14 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("doctor", help="say what works here, and what to do about the rest")
     listing = commands.add_parser("data", help="list the data sets and where each comes from")
     listing.add_argument("--fetch", action="store_true", help="download what can be had")
+    comparing = commands.add_parser("compare", help="set the numbers of your run beside ours")
+    comparing.add_argument(
+        "file", nargs="?", type=Path, default=Path("build/claims.json"), help="claims of a run"
+    )
     _add_train(commands.add_parser("train", help="train a model; also under torchrun"))
     wanted = parser.parse_args(arguments)
-    work = {"train": _train, "doctor": _doctor, "data": _data}[wanted.command]
+    all_work = {"train": _train, "doctor": _doctor, "data": _data, "compare": _compare}
+    work = all_work[wanted.command]
     try:
         return work(wanted)
     except (ModuleNotFoundError, OSError, ValueError, FloatingPointError) as problem:
@@ -45,14 +51,29 @@ def _data(wanted: argparse.Namespace) -> int:
     from coursekit.commands.doctor import list_datasets
     from coursekit.fetch.store import problems
 
-    head, *rows = list_datasets(fetch=wanted.fetch)
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
+    _print_table(list_datasets(fetch=wanted.fetch))
     for name, problem in problems().items():
         print(f"coursekit: {name} was not downloaded: {problem}", file=sys.stderr)
     return int(bool(problems()))
+
+
+def _compare(wanted: argparse.Namespace) -> int:
+    from coursekit.commands.compare import HEAD, compare_claims
+
+    rows, n = compare_claims(wanted.file)
+    if rows:
+        _print_table([HEAD, *rows])
+    outside = sum(row[-1] == "outside" for row in rows)
+    print(f"{n} compared: {len(rows)} differ, {outside} of these lie outside their band")
+    return int(outside > 0)
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of texts, the first of which is the head, in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
 
 
 def _add_train(command: argparse.ArgumentParser) -> None:

@@ -25,9 +25,18 @@ from packaging.utils import canonicalize_name
 from conftest import warm_matplotlib
 from tools import lock, run
 from tools.__main__ import main
-from tools.publish import committed_claims, find_faults, publish
-from tools.run import Result, imported_files, merge_claims, run_lesson, run_lessons
-from tools.source import Lesson, digest, find_lessons, find_root, load, read_times
+from tools.publish import committed_claims, find_faults, printed_by_checks, publish
+from tools.run import Result, imported_files, merge_claims, run_lesson, run_lessons, run_solved
+from tools.source import (
+    Lesson,
+    digest,
+    find_lessons,
+    find_root,
+    load,
+    read_seen,
+    read_times,
+    seen_file,
+)
 
 ROOT = Path(__file__).parents[1]
 HEADER = "# %% [markdown]\n# # A lesson\n#\n# **Runs in** {runs_in}.\n"
@@ -896,3 +905,114 @@ def test_the_conda_environment_is_python_pip_and_this_project():
     python, *rest = wanted
     assert python == f"python{PROJECT['requires-python']}"
     assert rest == ["pip", {"pip": ["-e .[offline,course,test]"]}]
+
+
+# Exercises
+
+SOLVED = (
+    HEADER
+    + """
+# %%
+from coursekit.exercises.compare import agree
+
+# %% tags=["stub"]
+def double(x): ...
+
+
+# %% tags=["check"]
+agree(double, lambda x: 2 * x, [(1,), (3,)])
+
+
+# %% tags=["solution"]
+def double(x):
+    return x + x
+
+
+# %%
+print("end")
+"""
+)
+
+
+@pytest.fixture
+def exercise(tmp_path):
+    return make_course(tmp_path, n01_tiny=SOLVED)["01_tiny"]
+
+
+def sources(notebook):
+    return [cell.source for cell in notebook.cells[2:]]
+
+
+def test_readers_get_the_stub_and_the_solution_folded_under_its_check(exercise):
+    made = load(exercise)
+    assert [cell.cell_type for cell in made.cells] == [
+        *("markdown", "code", "code", "code", "code", "markdown", "code")
+    ]
+    folded = made.cells[5].source
+    assert folded.startswith("<details><summary>Solution</summary>\n\n```python\ndef double(x):")
+    assert "return x + x\n```\n\n</details>" in folded
+    assert not [
+        cell for cell in made.cells if "return x + x" in cell.source and cell is not made.cells[5]
+    ]
+
+
+def test_what_the_check_says_to_the_solution_stands_above_it(exercise):
+    path = seen_file(exercise)
+    path.parent.mkdir()
+    path.write_text(json.dumps(["✓ double: right in all 2 cases\n"]))
+    folded = load(exercise).cells[5].source
+    said = "<details><summary>What you should see</summary>\n\n```text\n✓ double: right in all 2 cases\n```"
+    assert folded.startswith(said)
+    assert folded.count("</details>") == 2
+
+
+def test_solved_the_solution_stands_in_the_place_of_its_stub(exercise):
+    solved, readers = load(exercise, solved=True), load(exercise)
+    assert len(solved.cells) == len(readers.cells) - 1
+    assert sources(solved)[1] == "def double(x):\n    return x + x"
+    assert "def double(x): ..." not in sources(solved)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ('tags=["stub"]', 'tags=["shown"]', "a solution without a stub before it: 'def double"),
+        ('tags=["solution"]', 'tags=["shown"]', "a stub without a solution after it: 'def double"),
+        (
+            '# %% tags=["check"]',
+            '# %% tags=["stub"]\ndef f(): ...\n\n# %% tags=["check"]',
+            "a stub without a solution after it: 'def double",
+        ),
+    ],
+)
+def test_a_stub_or_solution_alone_is_refused(exercise, old, new, fault):
+    edit(exercise, old, new)
+    with pytest.raises(ValueError, match=fault):
+        load(exercise, solved=True)
+
+
+def test_a_build_keeps_what_the_checks_say_and_a_solved_run_may_go_twice(exercise):
+    publish(exercise, run_lesson(exercise))
+    assert read_seen(exercise) == ["✓ double: right in all 2 cases\n"]
+    assert outputs(nbformat.read(exercise.notebook, 4), "check") == [
+        "not yet: write double, then run this cell again\n"
+    ]
+    assert "What you should see" in exercise.notebook.read_text("utf-8")
+    assert find_faults(exercise) == []
+    twice = run_solved(exercise, twice=True)
+    assert printed_by_checks(twice) == ["✓ double: right in all 2 cases\n"] * 2
+
+
+def test_a_solved_lesson_that_fails_says_where(exercise):
+    edit(exercise, "return x + x", "return x")
+    with pytest.raises(ValueError, match=r"^01_tiny, solved, cell \[4\]: NotYet: double\(1\)"):
+        run_solved(exercise)
+
+
+def test_the_header_estimates_the_hours_of_study(exercise):
+    edit(exercise, "# **Runs in**", "# **Study time** {study}. **Runs in**")
+    assert "**Study time** about an hour." in load(exercise).cells[0].source
+    edit(exercise, "# # A lesson", "# # A lesson " + "**Exercise 1.1 (build)** " * 8)
+    assert "**Study time** about 2 hours." in load(exercise).cells[0].source
+    edit(exercise, "**Exercise 1.1 (build)** " * 8, "**Exercise 1.1 (build)** " * 10)
+    assert "**Study time** about 2.5 hours." in load(exercise).cells[0].source
