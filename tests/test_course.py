@@ -246,12 +246,23 @@ def test_the_bootstrap_cell_is_the_first_code_cell_and_the_only_one(tiny):
         True,
         *[False] * (len(code) - 1),
     ]
-    assert 'repository = ""' in code[0].source
+    assert "no public address" in code[0].source
 
 
 def test_the_repository_comes_from_pyproject(tiny):
     (tiny.root / "pyproject.toml").write_text('[tool.coursekit]\nrepository = "https://h/c"\n')
-    assert 'repository = "https://h/c"' in load(tiny).cells[1].source
+    cell = load(tiny).cells[1].source
+    assert '--no-deps "https://h/c"' in cell
+    assert "no public address" not in cell
+
+
+@pytest.mark.parametrize("address", ["", "https://host/owner/course"])
+def test_the_first_cell_has_at_most_six_lines(tiny, address):
+    (tiny.root / "pyproject.toml").write_text(f'[tool.coursekit]\nrepository = "{address}"\n')
+    lines = load(tiny).cells[1].source.splitlines()
+    assert len(lines) <= 6
+    assert max(map(len, lines)) <= 120
+    compile("\n".join(lines), "cell", "exec")
 
 
 def test_the_header_quotes_the_table_of_times(tiny):
@@ -961,7 +972,7 @@ def test_what_the_check_says_to_the_solution_stands_above_it(exercise):
     path.parent.mkdir()
     path.write_text(json.dumps(["✓ double: right in all 2 cases\n"]))
     folded = load(exercise).cells[5].source
-    said = "<details><summary>What you should see</summary>\n\n```text\n✓ double: right in all 2 cases\n```"
+    said = "<details><summary>What you should see</summary>\n\n```text\n✓ double: right in all 2 cases"
     assert folded.startswith(said)
     assert folded.count("</details>") == 2
 

@@ -26,7 +26,7 @@ TAGS = {
 }
 # A module may import from its own layer's package and from layers below it, never from above.
 LAYERS = [
-    ("settings",),
+    ("complete", "settings"),
     ("device", "fetch", "tokens"),
     ("windows",),
     ("data",),

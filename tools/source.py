@@ -204,9 +204,16 @@ def _study(cells: list[NotebookNode]) -> str:
 
 
 def _bootstrap(root: Path) -> str:
-    """Return the first code cell: the template with the repository from pyproject.toml."""
+    """Return the first code cell: of the template, what can happen with the course's address.
+
+    With an address it installs, and without one it says so: six lines at most, either way.
+    """
     project = root / "pyproject.toml"
     settings = tomllib.loads(project.read_text("utf-8")) if project.exists() else {}
     address = settings.get("tool", {}).get("coursekit", {}).get("repository", "")
     template = Path(__file__).with_name("bootstrap.py").read_text("utf-8")
-    return template.replace('repository = ""', f"repository = {json.dumps(address)}").strip()
+    find, refuse, install = re.split(r"    if not repository:\n    (.*\n)", template)
+    find = find.replace('\nrepository = ""\n', "")
+    if address:
+        return (find + install.replace("{repository}", address)).strip()
+    return (find.replace("subprocess, ", "") + refuse).strip()
