@@ -1,5 +1,7 @@
 """Guesses beside what came out, and exercises that are not answered yet."""
 
+from functools import wraps
+
 import matplotlib.pyplot as plt
 import pytest
 import torch
@@ -22,6 +24,11 @@ def answered(x):
     x = x + 1
 
 
+@wraps(stub)
+def stub_as_a_check_calls_it(x):
+    return [stub(x)]
+
+
 class Stub(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -35,7 +42,10 @@ class Answered(Stub):
         return x
 
 
-@pytest.mark.parametrize("answer", [None, stub, stub_with_words, Stub, lambda x: None])
+STUBS = [None, stub, stub_with_words, stub_as_a_check_calls_it, Stub, lambda x: None]
+
+
+@pytest.mark.parametrize("answer", STUBS)
 def test_a_stub_is_known_by_its_empty_body(answer):
     assert is_stub(answer)
     assert answer_or(answer, len) is len

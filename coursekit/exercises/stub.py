@@ -10,8 +10,10 @@ Answer = TypeVar("Answer")
 def is_stub(answer: Any) -> bool:
     """Tell whether an exercise is still unanswered: None, or a function that only returns None.
 
-    Of a class it is asked whether any of its own methods is.
+    Of a class it is asked whether any of its own methods is; of a function that `wraps` another,
+    as a check may do with an answer, whether that one is.
     """
+    answer = inspect.unwrap(answer) if callable(answer) else answer
     if inspect.isclass(answer):
         return any(is_stub(one) for one in vars(answer).values() if inspect.isfunction(one))
     code = getattr(answer, "__code__", None)
