@@ -62,6 +62,9 @@ without-root-lse wrong-axis-mean zero-start-hidden-2
 """
 
 
+OWES_NOTHING = {"00_start"}
+"""Lessons made for the road alone: no row of the table is theirs."""
+
 # Where things stand in a notebook
 
 
@@ -154,7 +157,7 @@ WRITTEN = [row for row in ROWS if row["notebook"] not in PLANNED]
 
 def test_a_row_without_a_proof_waits_for_a_notebook_that_is_planned():
     assert not PLANNED & LESSONS.keys(), "written by now: take it off the list"
-    assert {row["notebook"] for row in ROWS} == PLANNED | LESSONS.keys()
+    assert {row["notebook"] for row in ROWS} == (PLANNED | LESSONS.keys()) - OWES_NOTHING
     for row in ROWS:
         if row["notebook"] in PLANNED:
             assert not row["shown_by"] + row["section"] + row["criterion"], row

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from coursekit.notebook.page import source_without_examples
+from tests.lesson_form import NOT_YET
 from tools.publish import find_faults
 from tools.source import find_lessons
 
@@ -149,7 +150,7 @@ class TestNotebook:
         words = sum(len(source(cell).split()) for cell in cells(lesson, "markdown"))
         assert 5 <= words / lines <= 12
 
-    def test_what_is_shown_is_at_most_45_lines(self, lesson):
+    def test_what_is_shown_is_short(self, lesson):
         shown, homes = [], {}
         for cell in own_cells(lesson):
             tree = ast.parse(source(cell))
@@ -164,10 +165,10 @@ class TestNotebook:
                     assert "shown" in tags(cell)
                     for name in map(ast.unparse, node.args):  # such as GPT or GPT.forward
                         shown.append((homes[name.split(".")[0]], name))
-        assert shown
+        longest = 45 if lesson.name in NOT_YET else 20
         for module, name in shown:
             thing = attrgetter(name)(import_module(module))
-            assert len(source_without_examples(thing).splitlines()) <= 45, name
+            assert len(source_without_examples(thing).splitlines()) <= longest, name
 
     def test_tags_are_known_and_figures_are_tagged(self, lesson):
         for cell in cells(lesson) + cells(lesson, "markdown"):
@@ -202,11 +203,15 @@ class TestNotebook:
             for cell in json.loads(lesson.notebook.read_text("utf-8"))["cells"]
         ]
         order = [next(iter(kind)) for kind in kinds if kind]
-        assert 3 <= len(order) / 4 <= 6
-        assert order == ["exercise", "stub", "check", "solution"] * (len(order) // 4)
+        if lesson.name in NOT_YET:
+            assert order == WHOLE * (len(order) // 4)
+        else:  # an experiment to make has a table to fill in, and nothing to check
+            tasks = "".join(kind[0] for kind in order)
+            assert re.fullmatch("(escs|e)+", tasks), tasks
         for cell in cells(lesson, "markdown"):
             if "exercise" in tags(cell):
-                assert source(cell).count("<summary>Hint") == 2
+                hints = source(cell).count("<summary>Hint")
+                assert hints == 2 if lesson.name in NOT_YET else hints <= 2
 
     def test_it_loads_no_remote_picture_and_names_no_internal_id(self, lesson):
         text = lesson.notebook.read_text("utf-8")
@@ -214,6 +219,7 @@ class TestNotebook:
         assert not re.search(r"\bE?00[0-4]-\d\d", text)
 
 
+WHOLE = ["exercise", "stub", "check", "solution"]
 WORDS_FOR_RANDOM = {"randn", "rand", "randint", "randperm", "multinomial", "bernoulli", "normal"}
 
 
