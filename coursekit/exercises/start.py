@@ -66,22 +66,36 @@ def check_train_neuron(solution: Callable[..., Sequence[float]]) -> None:
 
 
 def _noted_by(solution: Callable[..., Any]) -> Callable[[list[float]], Any]:
-    """Call an operation with values that hold numbers, and read what its result notes."""
+    """Call an operation with values of the reader's own class, and read what its result notes.
+
+    An operation may be made of others: what counts is the sum over all paths to each input.
+    """
+    make = getattr(solution, "__globals__", {}).get("Value", SimpleNamespace)
 
     @wraps(solution)
-    def call(numbers: list[float]) -> Any:
-        inputs = [SimpleNamespace(data=number, inputs=(), grad=0.0) for number in numbers]
+    def call(numbers: list[float]) -> dict[str, Any]:
+        inputs = [make(data=number, inputs=()) for number in numbers]
         answer = solution(*inputs)
         if not hasattr(answer, "data") or not hasattr(answer, "inputs"):
-            return answer
-        noted = {"its number": answer.data}
-        for source, local in answer.inputs:
-            position = next(i for i, value in enumerate(inputs, 1) if value is source)
-            key = f"local derivative of input {position}"
-            noted[key] = noted.get(key, 0.0) + local
-        return noted
+            raise TypeError(f"return a Value with its inputs, not {type(answer).__name__}")
+        derivatives: list[Any] = [0.0 for _ in inputs]
+        _push(answer, 1.0, inputs, derivatives)
+        named = {f"derivative by input {n}": d for n, d in enumerate(derivatives, 1)}
+        return {"its number": answer.data} | named
 
     return call
+
+
+def _push(value: Any, derivative: Any, inputs: list[Any], derivatives: list[Any]) -> None:
+    """Add to each input what reaches it along every path from a value."""
+    for n, one in enumerate(inputs):
+        if value is one:
+            derivatives[n] += derivative
+    for pair in value.inputs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("its inputs are pairs: a value, and the local derivative")
+        source, local = pair
+        _push(source, derivative * local, inputs, derivatives)
 
 
 def _noted(operation: Callable[..., Tensor]) -> Callable[[list[float]], dict[str, float]]:
@@ -93,7 +107,7 @@ def _noted(operation: Callable[..., Tensor]) -> Callable[[list[float]], dict[str
         gradients = torch.autograd.grad(answer, inputs)
         noted = {"its number": answer.item()}
         for position, gradient in enumerate(gradients, 1):
-            noted[f"local derivative of input {position}"] = gradient.item()
+            noted[f"derivative by input {position}"] = gradient.item()
         return noted
 
     return call

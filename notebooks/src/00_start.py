@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 0 · Start: how does a program learn from its mistakes?
 #
-# Below is a curve that should pass through eight temperatures and misses all of them. Twenty-five numbers decide where it runs. They were drawn at random, and nobody is going to set them by hand: a program will look at the mistakes and move each number a little, three thousand times, until the curve fits. Language models learn in the same way, with more numbers. So this lesson has one question: **which way should each number move?**
+# Below is a curve that should pass through eight temperatures and misses all of them. Twenty-five numbers determine its shape. Twenty-four were drawn at random, the last one, its height, is 0, and nobody is going to set them by hand: a program will look at the mistakes and move each number a little, three thousand times, until the curve fits. Language models learn in the same way, with more numbers. So this lesson has one question: **which way should each number move?**
 #
-# **Afterwards you can** use PyTorch's tensors, say what a gradient is, and train a model in five lines; and you will have written `backward()`, the machine that finds gradients, yourself.
+# **Afterwards you can** use PyTorch's tensors, say what a gradient is, and train a model in five lines; and you will have built `backward()`, the machine that finds gradients, piece by piece from plain Python.
 #
 # **Before**: Python, and derivatives as they are taught in the first year. No PyTorch.
 #
@@ -30,7 +30,7 @@ device = setup("00_start", seed=42)
 # Run the cells from top to bottom (Shift + Enter). Three things will come up again and again, here and in every later lesson:
 #
 # - **Guesses.** A cell with `guess = None` waits for you. Type a number before you run on, and the next output puts it beside the one that was measured. Nobody keeps score, but a wrong guess is the part you remember.
-# - **Claims.** A line that begins with ✓ is a number that was measured a moment ago, with the range where it should lie. Change something in the code, and the line may turn into ✗: that is the effect of your change.
+# - **Claims.** A line that begins with ✓ is a number that was measured a moment ago, and in brackets the reason to expect it. Change something in the code, and the line may turn into ✗: that is the effect of your change.
 # - **Exercises.** You write the code where `...` stands and run the check below it. It says "not yet" until there is an answer, and names the first case where the answer fails. The solution is folded away underneath.
 #
 # Now the eight temperatures, one every three hours of a day in June. The day is made up. And a curve, in plain Python: a sum of eight S-shaped pieces, each made by `math.tanh`, which climbs smoothly from −1 to 1.
@@ -97,7 +97,7 @@ print("sum(1)", halves.sum(1))
 print("mean(1)", halves.mean(1), "shape", halves.mean(1).shape)
 
 # %% [markdown]
-# `sum(0)` adds the two rows: four numbers are left. `sum(1)` adds along each row: two are left, one for each half of the day. Say aloud which axis goes.
+# `sum(0)` adds the two rows: four numbers are left. `sum(1)` adds along each row: two are left, one for each half of the day. Say out loud which axis disappears.
 #
 # One last thing to look at before we use this: the S-shaped piece. $v \tanh(wx + b)$ is called a **neuron**. Its three numbers are **parameters**, numbers that training may move: the **weight** $w$, the **bias** $b$, and the output weight $v$.
 
@@ -154,7 +154,7 @@ compare_guess(guess, 1)
 claim(wrong_axis=(parts.sum(0) - by_loop).abs().max())
 
 # %% [markdown]
-# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised. Without the loop to compare with, we would have gone on. Two habits protect you: say in a comment what each axis *is* (hours, neurons), and compare with something slow and certain, once, at the start. In section 0.6 this mistake comes back and does something worse.
+# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised. Without the loop to compare with, we would have gone on. It was silent for one reason: there happen to be as many hours as neurons, eight, so both sums have eight numbers. With nine neurons PyTorch would have refused. So three habits protect you: while you try things, give every axis a length of its own; say in a comment what each axis *is* (hours, neurons); and compare with something slow and certain, once, at the start. In section 0.6 this mistake comes back and does something worse.
 
 # %% tags=["figure"]
 ax = plt.subplots(figsize=(8.5, 5))[1]
@@ -268,10 +268,11 @@ figure("lift", alt="A parabola: the loss over the lift. A line touches it at 0 a
 # %%
 def gradient_by_difference(numbers, h=1e-6):
     gradient = torch.zeros(25)
+    before = loss_of(numbers)
     for k in range(25):
         nudged = numbers.clone()
         nudged[k] += h
-        gradient[k] = (loss_of(nudged) - loss_of(numbers)) / h
+        gradient[k] = (loss_of(nudged) - before) / h
     return gradient
 
 
@@ -282,7 +283,7 @@ print(f"loss before {loss_of(parameters):.1f} °C², after one step {loss_of(mov
 # %% [markdown]
 # That answers the question, and we could stop here: take the gradient, take a small step, repeat. This is **gradient descent**, and the 0.05 is the **learning rate**.
 #
-# But count. One step took 26 evaluations of the loss: one as it stands, and one for each number. The smallest GPT-2 has 124 million parameters, so a single step would take 124 million evaluations. There has to be a way to get all derivatives at once.
+# But count the cost. One step took 26 evaluations of the loss: one as it stands, and one for each number. The smallest GPT-2 has 124 million parameters, so a single step would take 124 million evaluations. There has to be a way to get all derivatives at once.
 #
 # ## 0.4 Numbers that remember where they came from
 #
@@ -437,12 +438,14 @@ def backward(result):
 
 Value.backward = backward
 result.backward()
-print(f"gradient of twenty doublings: {number.grad:.0f}, in {len(sort_graph(result))} visits")
+print(
+    f"gradient of twenty doublings: {number.grad:.0f}, with {len(sort_graph(result))} values, each visited once"
+)
 loss.backward()
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, hour {hour.grad:.6f}")
 
 # %% [markdown]
-# Twenty-one visits instead of two million, and the same gradients. This is **backpropagation**, the **backward pass**: one walk through the graph, from the loss to the inputs, however many inputs there are.
+# Twenty-one values, each visited once, where `push` made two million visits; and the same gradients. This is **backpropagation**, the **backward pass**: the graph is sorted once and walked once, from the loss to the inputs, however many inputs there are. (It starts from *one* number, the loss: for several outputs it would be one walk each.)
 
 # %% tags=["figure"]
 draw_graph(named, sort_graph(loss)).set_title("One walk back, and each value has its gradient")
@@ -505,10 +508,10 @@ print(f"nudging is off by {(gradient - theirs.grad).abs().max():.0e}")
 # All 25 agree with PyTorch's, and with the nudges of section 0.3 as far as nudges can be trusted. Those took 26 evaluations of the loss. This took one forward pass and one backward pass, and for 124 million parameters it would still be one of each. All training in this course rests on that.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 0.2 (build, 25 minutes).** Three more operations for your `Value`: $e^a$, $\ln a$ and $a / b$. Each returns a `Value` with its number and its inputs, as `multiply` does. Here you have to find the local derivatives yourself.
+# > **Exercise 0.2 (build, 25 minutes).** Three more operations for your `Value`: $e^a$, $\ln a$ and $a / b$. Each returns a `Value` with its number and its inputs, as `multiply` does; you may also build it from the operations you have. Here you have to find the local derivatives yourself.
 # >
 # > <details><summary>Hint 1</summary>The derivative of $e^a$ is $e^a$, which you have just computed; that of $\ln a$ is $1/a$.</details>
-# > <details><summary>Hint 2</summary>A quotient has two inputs. Treat $b$ as a constant to get the first derivative, then $a$ as a constant to get the second: that one is negative, and has $b^2$ below the line.</details>
+# > <details><summary>Hint 2</summary>A quotient has two inputs. Treat $b$ as a constant to get the first derivative, then $a$ as a constant to get the second: that one is negative, and has $b^2$ in the denominator.</details>
 
 
 # %% tags=["stub"]
@@ -550,7 +553,7 @@ exercises.check_divide(divide)
 #
 # <details><summary>What you should see</summary>
 #
-# `p.data` is 0.8176, and `a.grad` is −0.1824, which is $p - 1$; `b.grad` is +0.1824. The likelier the right letter was already, the weaker the push. Lesson 01 starts from this loss.
+# `p.data` is 0.8176, and `a.grad` is −0.1824, which is $p - 1$; `b.grad` is +0.1824. The likelier the right letter was already, the weaker the push. It is the loss of all the lessons that follow.
 #
 # </details>
 #
@@ -579,7 +582,7 @@ history, losses = train()
 claim(trained_miss=losses[-1] ** 0.5)
 
 # %% [markdown]
-# Two lines need a word. **Clear**: PyTorch *adds* each new gradient to what is in `.grad`, just as ours adds up the paths, so the old one has to go first. **`no_grad`**: the step itself is not part of the formula, so PyTorch should not remember it.
+# Two lines need explaining. **Clear**: PyTorch *adds* each new gradient to what is in `.grad`, where our `backward` set all of them to 0 first; so here the old one has to be cleared. **`no_grad`**: the step itself is not part of the formula, so PyTorch should not remember it.
 #
 # The miss went from almost 17 °C to 0.04 °C. Watch the curve do it:
 
@@ -619,7 +622,7 @@ for lr in (0.005, 0.05, 0.5):
     print(f"lr {lr:g}: misses by {train(lr)[1][-1] ** 0.5:.3g} °C after 3,000 steps")
 
 # %% [markdown]
-# Too small is safe but slow. Too large, and each step overshoots further than the one before, until the numbers are too large for the computer and it says `nan`, not a number. When a training goes wrong, the learning rate is the first thing to change.
+# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the numbers are too large for the computer and it says `nan`, not a number. In between lies what you will see most often: no `nan`, merely a worse fit; try 0.1. When training goes wrong, the learning rate is the first thing to change.
 #
 # Now back to the mistake of section 0.2. Train once more, with the sum over the wrong axis: `train(axis=0)`. Eight wrong numbers are compared with eight temperatures, and nothing is raised.
 #
@@ -715,8 +718,8 @@ exercises.check_train_neuron(train_neuron)
 #
 # - **Tensors**: a shape, broadcasting, and a sum along an axis that you say aloud.
 # - **The gradient**: for each parameter, how the loss answers to a nudge. Move against it.
-# - **`backward()`**, written by you: one walk through the graph gives all of it, equal to PyTorch's.
-# - **Five lines**: loss, clear, backward, step, note. They will train every model from here to GPT.
+# - **`backward()`**, built from plain Python: one walk through the graph gives all of it, equal to PyTorch's.
+# - **Five lines**: loss, clear, backward, step, note. They come back in every lesson that trains a network, up to GPT.
 # - And a loss of 0 that meant nothing.
 #
 # What still fails? Our curve has eight readings and 25 parameters. It passes through what it has seen; nothing here says that it is right in between. And it knows numbers only. A text is made of letters, and a letter is not a height.
