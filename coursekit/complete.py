@@ -40,7 +40,7 @@ def constraints(installed: dict[str, str]) -> str:
     return "".join(f"{name}=={installed[name]}\n" for name in KEPT if name in installed)
 
 
-def main() -> None:
+def install_missing() -> None:
     """Install what is missing; if that fails, take the course away again and say why."""
     pip = [sys.executable, "-m", "pip"]
     here = {(one.name or "").lower(): one.version for one in reversed([*distributions()])}
@@ -60,4 +60,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    install_missing()
