@@ -50,6 +50,14 @@ def test_the_built_cell_finds_a_clone(tmp_path, address):
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_a_folder_that_only_has_the_name_is_not_looked_into(tmp_path):
+    (tmp_path / "coursekit").mkdir()
+    look = f"import sys; sys.path.append({str(ROOT)!r}); before = list(sys.path)\n"
+    code = look + first_cell(tmp_path)
+    done = run_cell(tmp_path / "notebooks", code=code, after="\nassert sys.path == before")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_if_a_needed_package_is_not_to_be_had_the_course_is_gone_again(colab, tmp_path):  # noqa: F811
     _, python, registry = colab
     before = versions(python)

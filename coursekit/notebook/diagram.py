@@ -65,8 +65,8 @@ class Diagram:
         for other, old in self.boxes.items():
             both = {*old.columns} & {*across}, {*old.rows} & {*down}
             if all(both):
-                place = f"column {min(both[0])}, row {min(both[1])}"
-                raise ValueError(f"{other!r} and {name!r} are both on {place}: move one")
+                where = f"column {min(both[0])}, row {min(both[1])}"
+                raise ValueError(f"{other!r} and {name!r} are both on {where}: move one")
         self.boxes[name] = Box(text or name, kind, across, down)
 
     def arrow(self, tail: str, head: str, shape: str = "", *, route: str = "|-|") -> None:
@@ -107,8 +107,8 @@ class Diagram:
         if not self.boxes:
             raise ValueError("nothing to draw: name a box first")
         kinds = [kind for kind in COLORS if any(b.kind == kind for b in self.boxes.values())]
-        key = sum(measure(kind)[0] + 3 * PAD for kind in kinds) if len(kinds) > 1 else 0.0
-        grid = Grid([*self.boxes.values()], self.arrows, self.groups, measure, least=key)
+        key = sum(text_size(kind)[0] + 3 * PAD for kind in kinds) if len(kinds) > 1 else 0.0
+        grid = Grid([*self.boxes.values()], self.arrows, self.groups, text_size, least=key)
         lines = [grid.route(arrow) for arrow in self.arrows]
         canvas = plt.figure(layout="none")
         ax = canvas.add_axes((0, 0, 1, 1))
@@ -121,9 +121,9 @@ class Diagram:
         for arrow, line in zip(self.arrows, lines, strict=True):
             _arrow(ax, line)
             (x, y), level = grid.beside(arrow)
-            place = (x, y - 3, "center", "bottom") if level else (x + 5, y, "left", "center")
+            beside = (x, y - 3, "center", "bottom") if level else (x + 5, y, "left", "center")
             if arrow.shape:
-                _write(ax, *place, arrow.shape)
+                _write(ax, *beside, arrow.shape)
         for b in self.boxes.values():
             _rectangle(ax, b.edges, 4.0, COLORS[b.kind], INK, is_round=b.is_round)
             ax.text(*b.middle, b.text, size=FONT, ha="center", va="center_baseline")
@@ -131,7 +131,7 @@ class Diagram:
         for kind in kinds if key else []:
             _rectangle(ax, (x, y, x + PAD, y + PAD), 2.0, COLORS[kind], INK)
             _write(ax, x + PAD + 4, y + PAD / 2, "left", "center_baseline", kind)
-            x, height = x + measure(kind)[0] + 3 * PAD, y + LINE
+            x, height = x + text_size(kind)[0] + 3 * PAD, y + LINE
         if width > WIDEST:
             plt.close(canvas)
             raise ValueError(
@@ -151,7 +151,7 @@ class Diagram:
 
 
 @functools.cache
-def measure(text: str) -> Point:
+def text_size(text: str) -> Point:
     """Return the width and height of a text in a box, in points."""
     pen = Figure(dpi=72)
     room = pen.text(0, 0, text, size=FONT).get_window_extent()

@@ -150,16 +150,16 @@ class Grid:
         return (x, (y + y2) / 2), False
 
 
-def _grow(sizes: list[float], gaps: list[float], places: range, needed: float) -> None:
+def _grow(sizes: list[float], gaps: list[float], span: range, needed: float) -> None:
     """Make columns or rows together as large as needed, all by the same."""
-    missing = needed - sum(sizes[i] for i in places) - sum(gaps[i] for i in places[1:])
-    for i in places:
-        sizes[i] += max(missing, 0.0) / len(places)
+    missing = needed - sum(sizes[i] for i in span) - sum(gaps[i] for i in span[1:])
+    for i in span:
+        sizes[i] += max(missing, 0.0) / len(span)
 
 
-def _ends(sizes: list[float], gaps: list[float], places: range) -> Point:
+def _ends(sizes: list[float], gaps: list[float], span: range) -> Point:
     """Return where the first of some columns or rows begins and the last one ends."""
-    start, stop = places.start, places.stop
+    start, stop = span.start, span.stop
     return sum(gaps[: start + 1] + sizes[:start]), sum(gaps[:stop] + sizes[:stop])
 
 
