@@ -438,9 +438,7 @@ def backward(result):
 
 Value.backward = backward
 result.backward()
-print(
-    f"gradient of twenty doublings: {number.grad:.0f}, with {len(sort_graph(result))} values, each visited once"
-)
+print(f"twenty doublings: {number.grad:.0f}, {len(sort_graph(result))} values, each visited once")
 loss.backward()
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, hour {hour.grad:.6f}")
 
