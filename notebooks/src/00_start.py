@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0 · Start: how does a program learn from its mistakes?
 #
-# Below is a curve that should pass through eight temperatures and misses all of them. Twenty-five numbers determine its shape. Twenty-four were drawn at random, the last one, its height, is 0, and nobody is going to set them by hand: a program will look at the mistakes and move each number a little, three thousand times, until the curve fits. Language models learn in the same way, with more numbers. So this lesson has one question: **which way should each number move?**
+# Below is a curve that should pass through eight temperatures and misses all of them. Twenty-five numbers determine its shape. All but one were drawn at random, and nobody is going to set them by hand: a program will look at the mistakes and move each number a little, three thousand times, until the curve fits. Language models learn in the same way, with more numbers. So this lesson has one question: **which way should each number move?**
 #
 # **Afterwards you can** use PyTorch's tensors, say what a gradient is, and train a model in five lines; and you will have built `backward()`, the machine that finds gradients, piece by piece from plain Python.
 #
@@ -154,7 +154,7 @@ compare_guess(guess, 1)
 claim(wrong_axis=(parts.sum(0) - by_loop).abs().max())
 
 # %% [markdown]
-# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised. Without the loop to compare with, we would have gone on. It was silent for one reason: there happen to be as many hours as neurons, eight, so both sums have eight numbers. With nine neurons PyTorch would have refused. So three habits protect you: while you try things, give every axis a length of its own; say in a comment what each axis *is* (hours, neurons); and compare with something slow and certain, once, at the start. In section 0.6 this mistake comes back and does something worse.
+# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised. Without the loop to compare with, we would have gone on. It was silent because hours and neurons are both eight; with nine neurons PyTorch would have refused. Three habits protect you: give every axis a length of its own while you try things; say in a comment what each axis *is* (hours, neurons); and compare with something slow and certain, once, at the start. In section 0.6 this mistake comes back and does something worse.
 
 # %% tags=["figure"]
 ax = plt.subplots(figsize=(8.5, 5))[1]
@@ -443,7 +443,7 @@ loss.backward()
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, hour {hour.grad:.6f}")
 
 # %% [markdown]
-# Twenty-one values, each visited once, where `push` made two million visits; and the same gradients. This is **backpropagation**, the **backward pass**: the graph is sorted once and walked once, from the loss to the inputs, however many inputs there are. (It starts from *one* number, the loss: for several outputs it would be one walk each.)
+# Twenty-one values, each visited once, where `push` made two million visits; and the same gradients. This is **backpropagation**, the **backward pass**: one sort and one walk, from the loss to the inputs, however many there are.
 
 # %% tags=["figure"]
 draw_graph(named, sort_graph(loss)).set_title("One walk back, and each value has its gradient")
