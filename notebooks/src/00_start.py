@@ -154,7 +154,7 @@ compare_guess(guess, 1)
 claim(wrong_axis=(parts.sum(0) - by_loop).abs().max())
 
 # %% [markdown]
-# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised. Without the loop to compare with, we would have gone on. It was silent because hours and neurons are both eight; with nine neurons PyTorch would have refused. Three habits protect you: give every axis a length of its own while you try things; say in a comment what each axis *is* (hours, neurons); and compare with something slow and certain, once, at the start. In section 0.6 this mistake comes back and does something worse.
+# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised. Without the loop to compare with, we would have gone on. It was silent because hours and neurons are both eight; with nine neurons PyTorch would have refused. Three habits protect you: give every axis a length of its own while you try things; say in a comment what each axis *is*; and compare once with something slow and certain. In section 0.6 this mistake comes back and does something worse.
 
 # %% tags=["figure"]
 ax = plt.subplots(figsize=(8.5, 5))[1]
