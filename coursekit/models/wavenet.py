@@ -106,7 +106,7 @@ class DilatedFusion(nn.Module):
         self.context = tree.context
         self.embedding = tree.embedding
         self.levels = nn.ModuleList(
-            DilatedLevel(level, dilation=2**i)  # type: ignore[arg-type]  # a ModuleList holds any module
+            DilatedLevel(level, dilation=2**i)  # type: ignore[arg-type]
             for i, level in enumerate(tree.levels)
         )
         self.output = tree.output
