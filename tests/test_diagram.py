@@ -12,7 +12,7 @@ from matplotlib.patches import Ellipse, FancyBboxPatch, Polygon
 from matplotlib.transforms import Bbox
 
 from coursekit.notebook.diagram import COLORS, WIDEST, Diagram, text_size
-from coursekit.notebook.grid import Grid
+from coursekit.notebook.layout import Layout
 from coursekit.notebook.plot import use_house_style
 
 
@@ -60,7 +60,7 @@ def fan() -> Diagram:
 
 
 def grid_of(d):
-    return Grid([*d.boxes.values()], d.arrows, d.groups, text_size)
+    return Layout([*d.boxes.values()], d.arrows, d.groups, text_size)
 
 
 def is_on_edge(point, edges):

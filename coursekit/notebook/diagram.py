@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, FancyBboxPatch, Patch, Polygon
 
-from coursekit.notebook.grid import LINE, PAD, Arrow, Box, Edges, Grid, Group, Point
+from coursekit.notebook.layout import LINE, PAD, Arrow, Box, Edges, Group, Layout, Point
 
 COLORS = {"parameters": "#f5b667", "operation": "#c6e2f7", "data": "#ffffff"}
 """What is learnt, what is computed, and what goes through it: apart in grey, too."""
@@ -108,7 +108,7 @@ class Diagram:
             raise ValueError("nothing to draw: name a box first")
         kinds = [kind for kind in COLORS if any(b.kind == kind for b in self.boxes.values())]
         key = sum(text_size(kind)[0] + 3 * PAD for kind in kinds) if len(kinds) > 1 else 0.0
-        grid = Grid([*self.boxes.values()], self.arrows, self.groups, text_size, least=key)
+        grid = Layout([*self.boxes.values()], self.arrows, self.groups, text_size, least=key)
         lines = [grid.route(arrow) for arrow in self.arrows]
         canvas = plt.figure(layout="none")
         ax = canvas.add_axes((0, 0, 1, 1))

@@ -53,7 +53,7 @@ class Group:
 
 
 @dataclass
-class Grid:
+class Layout:
     """All that is to be drawn, with its width and height.
 
     Args:
