@@ -391,6 +391,14 @@ def test_an_edited_notebook_is_run_again(tiny, no_kernel):
     assert len(no_kernel.begun) == 2
 
 
+def test_a_notebook_whose_bands_changed_is_run_again(tiny, no_kernel):
+    run_lesson(tiny)
+    (tiny.root / "coursekit/claims/01_tiny.toml").write_text("[two]\nband = [1, 2]\nwhy = 'x'\n")
+    run_lesson(tiny)
+    assert run_lesson(tiny).reused
+    assert len(no_kernel.begun) == 2
+
+
 def test_a_notebook_whose_header_got_its_time_is_not_run_again(tiny, no_kernel):
     publish(tiny, run_lesson(tiny))
     assert "about 5 seconds" in load(tiny).cells[0].source

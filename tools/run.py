@@ -291,8 +291,10 @@ def _key(lesson: Lesson, made: NotebookNode) -> str:
     """
     code = "\n".join(cell.source for cell in made.cells if cell.cell_type == "code")
     code = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("%"))
+    bands = lesson.root / "coursekit" / "claims" / f"{lesson.name}.toml"
     parts = [
         lesson.source.read_text("utf-8"),
+        bands.read_text("utf-8") if bands.exists() else "",
         code,
         platform.python_version(),
         settings.device(),
