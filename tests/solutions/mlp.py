@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from coursekit.exercises import mlp
 
-# --- check_first_loss ---------------------------------------------------------------------------
+# --- check_mean_cross_entropy -------------------------------------------------------------------
 
 
 def loss_by_logsumexp(logits, targets):
@@ -47,139 +47,168 @@ def loss_of_all_pairs(logits, targets):
     return -logits.log_softmax(1)[:, targets].mean()
 
 
-# --- check_passed_back --------------------------------------------------------------------------
+# --- check_batch_norm ---------------------------------------------------------------------------
 
 
-def derivative_by_square(h):
-    return 1 - h.square().mean(0)
+class Norm:
+    """A right layer, of parts that the wrong ones replace."""
+
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        self.momentum, self.eps = momentum, eps
+        self.gain, self.shift = torch.ones(d), torch.zeros(d)
+        self.mean, self.variance = torch.zeros(d), torch.ones(d)
+
+    def __call__(self, x, training):
+        mean, variance = self.mean, self.variance
+        if training:
+            mean, variance = x.mean(0), x.var(0, correction=0)
+            self.remember(x)
+        return self.gain * self.normalise(x, mean, variance) + self.shift
+
+    def normalise(self, x, mean, variance):
+        return (x - mean) / (variance + self.eps).sqrt()
+
+    def remember(self, x):
+        self.mean = self.mean.lerp(x.mean(0), self.momentum)
+        self.variance = self.variance.lerp(x.var(0), self.momentum)
 
 
-def derivative_by_factors(h):
-    return ((1 - h) * (1 + h)).sum(0) / len(h)
+class NormOfPyTorch:
+    def __init__(self, d):
+        self.inside = torch.nn.BatchNorm1d(d, affine=False)
+        self.gain, self.shift = torch.ones(d), torch.zeros(d)
+
+    def __call__(self, x, training):
+        return self.inside.train(training)(x) * self.gain + self.shift
 
 
-def derivative_of_outputs(h):
-    return (1 - h.tanh() ** 2).mean(0)
+class NormUnbiased(Norm):
+    def __call__(self, x, training):
+        if not training:
+            return super().__call__(x, training)
+        self.remember(x)
+        return self.gain * self.normalise(x, x.mean(0), x.var(0)) + self.shift
 
 
-def derivative_by_example(h):
-    return (1 - h**2).mean(1)
+class NormOfRows(Norm):
+    def __call__(self, x, training):
+        return self.normalise(x, x.mean(1, keepdim=True), x.var(1, keepdim=True, correction=0))
 
 
-def derivative_in_all(h):
-    return (1 - h**2).mean()
+class NormEpsOutside(Norm):
+    def normalise(self, x, mean, variance):
+        return (x - mean) / (variance.sqrt() + self.eps)
 
 
-def derivative_of_mean(h):
-    return 1 - h.mean(0) ** 2
+class NormWithoutEps(Norm):
+    def normalise(self, x, mean, variance):
+        return (x - mean) / variance.sqrt()
 
 
-def derivative_divided_by_units(h):
-    return (1 - h**2).sum(0) / h.shape[1]
+class NormWithoutGain(Norm):
+    def __call__(self, x, training):
+        return super().__call__(x, training) / self.gain
 
 
-# --- check_normalise_batch ----------------------------------------------------------------------
+class NormWithoutShift(Norm):
+    def __call__(self, x, training):
+        return super().__call__(x, training) - self.shift
 
 
-def normalise_by_var(x, eps):
-    return (x - x.mean(0)) / (x.var(0, correction=0) + eps) ** 0.5
+class NormAlwaysTraining(Norm):
+    def __call__(self, x, training):
+        return super().__call__(x, training=True)
 
 
-def normalise_by_column(x, eps):
-    columns = []
-    for column in x.double().T:
-        mean = column.sum() / len(column)
-        variance = ((column - mean) ** 2).sum() / len(column)
-        columns.append((column - mean) / math.sqrt(variance + eps))
-    return torch.stack(columns, dim=1)
+class NormThatBeginsWithZeros(Norm):
+    def __init__(self, d):
+        super().__init__(d)
+        self.variance = torch.zeros(d)
 
 
-def normalise_unbiased(x, eps):
-    return (x - x.mean(0)) / (x.var(0) + eps) ** 0.5
+class NormThatForgets(Norm):
+    def remember(self, x):
+        self.mean = self.mean.clone()
 
 
-def normalise_rows(x, eps):
-    return normalise_by_var(x.T, eps).T
+class NormRemembersBiased(Norm):
+    def remember(self, x):
+        self.mean = self.mean.lerp(x.mean(0), self.momentum)
+        self.variance = self.variance.lerp(x.var(0, correction=0), self.momentum)
 
 
-def normalise_eps_outside(x, eps):
-    return (x - x.mean(0)) / (x.std(0, correction=0) + eps)
+class NormSwapped(Norm):
+    def remember(self, x):
+        self.mean = self.mean.lerp(x.mean(0), 1 - self.momentum)
+        self.variance = self.variance.lerp(x.var(0), 1 - self.momentum)
 
 
-def normalise_all_together(x, eps):
-    return (x - x.mean()) / (x.var(correction=0) + eps) ** 0.5
+class NormThatRemembersInEvaluation(Norm):
+    def __call__(self, x, training):
+        if not training and len(x) > 1:
+            self.remember(x)
+        return super().__call__(x, training)
 
 
-# --- check_remember -----------------------------------------------------------------------------
+class NormOfTheFirstBatchOnly(Norm):
+    def remember(self, x):
+        if not self.mean.any():
+            super().remember(x)
 
 
-def remember_by_lerp(running, x, momentum):
-    return running.lerp(x.var(0), momentum)
+# --- check_fold ---------------------------------------------------------------------------------
 
 
-def remember_by_hand(running, x, momentum):
-    centred = x - x.mean(0)
-    return running + momentum * (centred.square().sum(0) / (len(x) - 1) - running)
+def fold_by_columns(weights, mean, variance, gain, shift, eps=1e-5):
+    factor = gain / (variance + eps).sqrt()
+    return weights * factor, shift - mean * factor
 
 
-def remember_biased(running, x, momentum):
-    return (1 - momentum) * running + momentum * x.var(0, correction=0)
+def fold_by_a_diagonal(weights, mean, variance, gain, shift, eps=1e-5):
+    scale = torch.diag(gain * (variance + eps).rsqrt())
+    return weights @ scale, shift - mean @ scale
 
 
-def remember_swapped(running, x, momentum):
-    return momentum * running + (1 - momentum) * x.var(0)
+def fold_by_rows(weights, mean, variance, gain, shift, eps=1e-5):
+    factor = gain / (variance + eps).sqrt()
+    return weights * factor[:, None], shift - mean * factor
 
 
-def remember_deviation(running, x, momentum):
-    return (1 - momentum) * running + momentum * x.std(0)
+def fold_by_the_variance(weights, mean, variance, gain, shift, eps=1e-5):
+    factor = gain / (variance + eps)
+    return weights * factor, shift - mean * factor
 
 
-def remember_added(running, x, momentum):
-    return running + momentum * x.var(0)
+def fold_without_the_mean(weights, mean, variance, gain, shift, eps=1e-5):
+    return weights * gain / (variance + eps).sqrt(), shift
 
 
-def remember_a_tenth(running, x, momentum):
-    return 0.9 * running + 0.1 * x.var(0)
+def fold_with_a_plus(weights, mean, variance, gain, shift, eps=1e-5):
+    factor = gain / (variance + eps).sqrt()
+    return weights * factor, shift + mean * factor
 
 
-def remember_a_sum(running, x, momentum):
-    squares = (x - x.mean(0)).square().sum(0)
-    return (1 - momentum) * running + momentum * squares
+def fold_without_the_gain(weights, mean, variance, gain, shift, eps=1e-5):
+    factor = (variance + eps).rsqrt()
+    return weights * factor, shift - mean * factor
 
 
-# --- check_update_ratio -------------------------------------------------------------------------
+def fold_mean_unscaled(weights, mean, variance, gain, shift, eps=1e-5):
+    return weights * gain / (variance + eps).sqrt(), shift - mean
 
 
-def ratio_by_logs(before, after):
-    return (after - before).std().log10() - before.std().log10()
+def fold_without_the_shift(weights, mean, variance, gain, shift, eps=1e-5):
+    factor = gain / (variance + eps).sqrt()
+    return weights * factor, -mean * factor
 
 
-def ratio_by_math(before, after):
-    return math.log10((after - before).std().item() / before.std().item())
-
-
-def ratio_natural(before, after):
-    return ((after - before).std() / before.std()).log()
-
-
-def ratio_without_log(before, after):
-    return (after - before).std() / before.std()
-
-
-def ratio_upside_down(before, after):
-    return (before.std() / (after - before).std()).log10()
-
-
-def ratio_to_after(before, after):
-    return ((after - before).std() / after.std()).log10()
-
-
-def ratio_of_each_column(before, after):
-    return ((after - before).std(0) / before.std(0)).log10()
+def fold_without_eps(weights, mean, variance, gain, shift, eps=1e-5):
+    factor = gain / variance.sqrt()
+    return weights * factor, shift - mean * factor
 
 
 ROWS = {
-    mlp.check_first_loss: (
+    mlp.check_mean_cross_entropy: (
         [loss_by_logsumexp, loss_by_loop],
         {
             loss_that_overflows: "[[1000.0, 0.0]",
@@ -190,44 +219,35 @@ ROWS = {
             loss_of_all_pairs: "[[1.0, 2.0, 4.0], [0.0, -1.0, 3.0]], [2, 1]",
         },
     ),
-    mlp.check_passed_back: (
-        [derivative_by_square, derivative_by_factors],
+    mlp.check_batch_norm: (
+        [Norm, NormOfPyTorch],
         {
-            derivative_of_outputs: "[[0.0, 0.5], [1.0, -0.5]]",
-            derivative_by_example: "[[0.0, 0.5], [1.0, -0.5]]",
-            derivative_in_all: "[[0.0, 0.5], [1.0, -0.5]]",
-            derivative_of_mean: "[[0.0, 0.5], [1.0, -0.5]]",
-            derivative_divided_by_units: "[[0.2",
+            NormUnbiased: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
+            NormOfRows: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
+            NormEpsOutside: "[0.009999999776482582, 1.0199999809265137]]",
+            NormWithoutEps: "[0.009999999776482582, 1.0199999809265137]]",
+            NormWithoutGain: "True, [2.0, -1.0], [0.5, 3.0]",
+            NormWithoutShift: "True, [2.0, -1.0], [0.5, 3.0]",
+            NormAlwaysTraining: "([], [[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], False",
+            NormThatBeginsWithZeros: "([], [[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], False",
+            NormThatForgets: "[8.0, 20.0]]], [[2.0, 3.0]], False",
+            NormRemembersBiased: "[8.0, 20.0]]], [[2.0, 3.0]], False",
+            NormSwapped: "[8.0, 20.0]]], [[2.0, 3.0]], False",
+            NormThatRemembersInEvaluation: "([], [[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], False",
+            NormOfTheFirstBatchOnly: "False, [2.0, -1.0], [0.5, 3.0]",
         },
     ),
-    mlp.check_normalise_batch: (
-        [normalise_by_var, normalise_by_column],
+    mlp.check_fold: (
+        [fold_by_columns, fold_by_a_diagonal],
         {
-            normalise_unbiased: "[[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]]",
-            normalise_rows: "[[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]]",
-            normalise_eps_outside: "[[0.0, 1.0, 2.0]",
-            normalise_all_together: "[[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]]",
-        },
-    ),
-    mlp.check_remember: (
-        [remember_by_lerp, remember_by_hand],
-        {
-            remember_biased: "[1.0, 1.0], [[1.0, 10.0], [3.0, 30.0]], 0.1",
-            remember_swapped: "[1.0, 1.0], [[1.0, 10.0], [3.0, 30.0]], 0.1",
-            remember_deviation: "[1.0, 1.0], [[1.0, 10.0], [3.0, 30.0]], 0.1",
-            remember_added: "[1.0, 1.0], [[1.0, 10.0], [3.0, 30.0]], 0.1",
-            remember_a_tenth: "[4.0, 0.5, 2.0]",
-            remember_a_sum: "[3.0, 1.0]], 1.0",
-        },
-    ),
-    mlp.check_update_ratio: (
-        [ratio_by_logs, ratio_by_math],
-        {
-            ratio_natural: "[1.0, 2.0, 4.0]",
-            ratio_without_log: "[1.0, 2.0, 4.0]",
-            ratio_upside_down: "[1.0, 2.0, 4.0]",
-            ratio_to_after: "[1.0, 2.0, 4.0]",
-            ratio_of_each_column: "[[10.0, -10.0], [3.0, 0.0]]",
+            fold_by_rows: "[0.0, 0.0], [4.0, 0.25], [1.0, 1.0], [0.0, 0.0]",
+            fold_by_the_variance: "[0.0, 0.0], [4.0, 0.25], [1.0, 1.0], [0.0, 0.0]",
+            fold_without_the_mean: "[3.0, -1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 0.0]",
+            fold_with_a_plus: "[3.0, -1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 0.0]",
+            fold_without_the_gain: "[2.0, 0.5], [1.0, 1.0]",
+            fold_mean_unscaled: "[2.0, 0.5], [1.0, 1.0]",
+            fold_without_the_shift: "[2.0, 0.5], [1.0, 1.0]",
+            fold_without_eps: "[9.999999747378752e-06",
         },
     ),
 }

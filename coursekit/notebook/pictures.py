@@ -1,0 +1,118 @@
+"""Pictures that several lessons draw: the inside of a network, and lines with their names."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
+
+from coursekit.inside.diagnose import Snapshot, log_ratio
+
+FIVE = (
+    "outputs",
+    "log₁₀ |gradient|\nat the outputs",
+    "log₁₀ (gradient\n: weights)",
+    "log₁₀ (update\n: weights)",
+    "loss (nats),\nmean of 20",
+)
+"""What `five_pictures` draws, from the first axes to the last."""
+
+
+def five_pictures(
+    axes: Iterable[Axes],
+    snapshot: Snapshot,
+    updates: Mapping[str, Sequence[float]],
+    losses: Sequence[float],
+    *,
+    names: str = "",
+    rows: int = 6,
+) -> None:
+    """Draw what `FIVE` names, each on fixed axes, so that networks can be compared.
+
+    Outputs and gradients are drawn as one ridge a layer, the first layer on top, dark to light.
+
+    Args:
+        axes: five of them.
+        snapshot: taken before training.
+        updates: for each weight tensor log₁₀(update : weights) of each step, as `UpdateLog` has it;
+            the first (an embedding) and the last layer are left out.
+        losses: one a step.
+        names: where `FIVE` is written: "above" each picture, "left" of it, or nowhere.
+        rows: layers that get a ridge, evenly spaced from the first to the last.
+    """
+    axes, n_layer = list(axes), len(snapshot.outputs)
+    shown = np.unique(np.linspace(0, n_layer - 1, rows).round().astype(int))
+    outputs, gradients = list(snapshot.outputs.values()), list(snapshot.gradients.values())
+    ridges(axes[0], [outputs[k].flatten().numpy() for k in shown], np.linspace(-1, 1, 41))
+    sizes = [gradients[k].flatten().abs().clamp(min=1e-30).log10().numpy() for k in shown]
+    ridges(axes[1], sizes, np.linspace(-10.5, 0, 43))
+    for ax in axes[:2]:
+        ax.set_yticks(-np.arange(len(shown)), [f"layer {k + 1}" for k in shown], fontsize=8)
+    grads = snapshot.weight_gradients
+    heights = [log_ratio(grads[name], weights) for name, weights in snapshot.weights.items()]
+    axes[2].plot(heights, ".-", linewidth=1)
+    axes[2].set(ylim=(-8, 1.5), xticks=[])
+    axes[2].set_xlabel("embedding → last layer", fontsize=9)
+    inner = list(updates.values())[1:-1]
+    for color, ratios in zip(_shades(len(inner)), inner, strict=True):
+        axes[3].plot(ratios, color=color, linewidth=0.7)
+    axes[3].axhline(-3, color="black", linestyle=":", linewidth=1.2)
+    axes[3].set(ylim=(-8, 0.5))
+    span = min(20, len(losses))
+    axes[4].plot(np.convolve(losses, np.ones(span) / span, mode="valid"), color="C3")
+    axes[4].set(ylim=(2.3, 3.5))
+    for ax in axes[3:5]:
+        ax.set_xlabel("step", fontsize=9)
+    for ax, name in zip(axes, FIVE, strict=True):
+        if names == "above":
+            ax.set_title(name, fontsize=10)
+        elif names == "left":
+            ax.set_ylabel(name)
+
+
+def ridges(ax: Axes, layers: Sequence[ArrayLike], edges: ArrayLike) -> Axes:
+    """Draw one histogram for each layer, the first on top, each a row lower than the last.
+
+    All are drawn to the same height; numbers beyond the edges count in the outermost bins.
+    """
+    edges = np.asarray(edges)
+    for k, (color, values) in enumerate(zip(_shades(len(layers)), layers, strict=True)):
+        counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
+        tops = 0.9 * counts / counts.max() - k
+        ax.stairs(tops, edges, baseline=-k, fill=True, color=color)
+    ax.set(xlim=(edges[0], edges[-1]), ylim=(-len(layers) + 0.9, 1))
+    ax.grid(visible=False)
+    return ax
+
+
+def name_lines(ax: Axes, gap: float = 0.07) -> Axes:
+    """Write the label of each line where it ends, in its colour: a legend that needs no search.
+
+    Call it when the limits of the axes are set. Names that would touch are moved apart.
+
+    Args:
+        gap: least distance of two names, as a fraction of the axes' height.
+    """
+    named = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+    ends = sorted(((*_last_seen(ax, line), line) for line in named), key=lambda end: end[1])
+    above = -np.inf
+    for x, y, line in ends:
+        above = max(min(max(y, gap / 2), 1 - gap / 2), above + gap)
+        label = ax.text(x + 0.015, above, str(line.get_label()), transform=ax.transAxes)
+        label.set(color=line.get_color(), verticalalignment="center")
+    return ax
+
+
+def _last_seen(ax: Axes, line: Line2D) -> tuple[float, float]:
+    """Return the last point of a line inside the axes, as fractions of their width and height."""
+    points = np.column_stack([line.get_xdata(), line.get_ydata()])
+    places = (ax.transScale + ax.transLimits).transform(points)
+    inside = places[((places >= -1e-9) & (places <= 1 + 1e-9)).all(1)]
+    x, y = inside[-1] if len(inside) else places[-1].clip(0, 1)
+    return float(x), float(y)
+
+
+def _shades(n: int) -> np.ndarray:
+    return mpl.colormaps["viridis"](np.linspace(0.05, 0.85, n))

@@ -1,0 +1,83 @@
+"""Pictures of several lessons: what they draw, not how they look."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from coursekit.inside.diagnose import UpdateLog, take_snapshot
+from coursekit.models.mlp import MLP, MLPConfig
+from coursekit.notebook.pictures import FIVE, five_pictures, name_lines, ridges
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+def studied(n_hidden):
+    """Look into a small network and train it for two steps."""
+    model = MLP(MLPConfig(vocab_size=5, d_hidden=6, n_hidden=n_hidden))
+    tokens, targets = torch.randint(5, (9, 3)), torch.randint(5, (9,))
+    snapshot = take_snapshot(model, tokens, targets, watch=torch.nn.Tanh)
+    log = UpdateLog(model)
+    for _ in range(2):
+        for p in model.parameters():
+            p.data += 0.001 * torch.randn_like(p)
+        log()
+    return snapshot, log.ratios, [3.0, 2.5]
+
+
+@pytest.mark.parametrize(("n_hidden", "shown"), [(2, [1, 2]), (8, [1, 5, 8])])
+def test_the_five_pictures_show_layers_weights_updates_and_loss(n_hidden, shown):
+    snapshot, updates, losses = studied(n_hidden)
+    axes = plt.subplots(1, 5)[1]
+    five_pictures(axes, snapshot, updates, losses, rows=3, names="above")
+    for ax in axes[:2]:
+        assert len(ax.patches) == len(shown)
+        labels = [label.get_text() for label in ax.get_yticklabels()]
+        assert labels == [f"layer {k}" for k in shown]
+    assert len(axes[2].lines[0].get_ydata()) == n_hidden + 2  # embedding, layers, output
+    *ratios, rule = axes[3].lines
+    assert [list(line.get_ydata()) for line in ratios] == list(updates.values())[1:-1]
+    assert set(rule.get_ydata()) == {-3}
+    assert axes[4].lines[0].get_ydata() == pytest.approx([2.75])
+    assert [ax.get_title() for ax in axes] == list(FIVE)
+
+
+def test_two_networks_are_drawn_on_the_same_axes():
+    grid = plt.subplots(2, 5)[1]
+    for axes, n_hidden in zip(grid, (2, 4), strict=True):
+        five_pictures(axes, *studied(n_hidden), names="left")
+    for above, below in zip(grid[0, 2:], grid[1, 2:], strict=True):
+        assert above.get_ylim() == below.get_ylim()
+        assert above.get_ylabel() == below.get_ylabel() != ""
+
+
+def test_ridges_stand_under_one_another_and_count_what_lies_outside():
+    ax = ridges(plt.gca(), [[0.1, 0.1, 0.1, 0.9], [-7.0, 9.0]], np.array([0.0, 0.5, 1.0]))
+    first, second = (patch.get_data() for patch in ax.patches)
+    assert list(first.values) == pytest.approx([0.9, 0.3])
+    assert list(second.values + 1) == pytest.approx([0.9, 0.9])
+    assert (first.baseline, second.baseline) == (0, -1)
+
+
+def test_each_line_has_its_name_at_its_end_and_no_two_touch():
+    ax = plt.gca()
+    ax.plot([0, 1], [0, 5], label="up")
+    ax.plot([0, 1], [9, 5.1], label="down")
+    ax.plot([0, 1], [0, 0])
+    ax.set(xlim=(0, 1), ylim=(0, 10))
+    name_lines(ax, gap=0.1)
+    places = {text.get_text(): text.get_position() for text in ax.texts}
+    assert places == {"up": (1.015, 0.5), "down": (1.015, pytest.approx(0.6))}
+    assert [text.get_color() for text in ax.texts] == [line.get_color() for line in ax.lines[:2]]
+
+
+def test_a_line_that_leaves_the_axes_is_named_where_it_was_last_seen():
+    ax = plt.gca()
+    ax.semilogy(range(5), [1, 10, 100, 1e9, 1e12], label="explodes")
+    ax.set(xlim=(0, 4), ylim=(1, 100))
+    name_lines(ax, gap=0.1)
+    assert ax.texts[0].get_position() == (pytest.approx(0.515), pytest.approx(0.95))

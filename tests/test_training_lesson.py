@@ -1,0 +1,63 @@
+"""What lesson 02b states and no cell of it measures."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from coursekit.models.mlp import MLP, MLPConfig
+from coursekit.training.optimiser import adamw
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(("n_hidden", "total"), [(1, 39_014), (2, 55_526)])
+def test_a_second_hidden_layer_is_counted(n_hidden, total):
+    sizes = {"context": 8, "d_embedding": 32, "d_hidden": 128}
+    model = MLP(MLPConfig(vocab_size=38, n_hidden=n_hidden, **sizes))
+    assert sum(p.numel() for p in model.parameters()) == total
+    by_formula = 38 * 32 + 257 * 128 + (n_hidden - 1) * 129 * 128 + 129 * 38
+    assert total == by_formula
+
+
+def test_the_lesson_quotes_the_benchmark_as_it_is():
+    source = (ROOT / "notebooks/src/02b_training.py").read_text("utf-8")
+    quoted = ast.literal_eval(re.search(r"BENCHMARK = (\{.*?\})", source)[1])
+    table = (ROOT / "benchmarks/names.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (.*?) \| [\d,]+ \| (.*?) \|$", table, re.M))
+    lectures, ours = (
+        [float(cell) for cell in re.findall(r"\d+\.\d+", rows[name])]
+        for name in ("lecture: one layer", "ours: MLP")
+    )
+    cost = {name: int(us) for name, us in re.findall(r"^\| (.*?) \| (\d+) \|$", table, re.M)}
+    assert quoted == {
+        "lecture": lectures[0],
+        "its loss": lectures[2],
+        "ours": ours[0],
+        "bare": cost["one layer, bare tensors (the anchor)"],
+        "modules": cost["one layer, PyTorch's modules and SGD"],
+    }
+    assert ours[0] / lectures[0] == pytest.approx(1 / 7, abs=0.01)  # "a seventh"
+
+
+def test_without_a_gradient_matrices_and_vectors_shrink_and_biases_stay():
+    model = MLP(MLPConfig(vocab_size=27))
+    model.hidden[0].bias.data += 1
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    optimiser = adamw(model, lr=0.1, weight_decay=1.0)
+    for p in model.parameters():
+        p.grad = torch.zeros_like(p)
+    for _ in range(10):
+        optimiser.step()
+    for name, p in model.named_parameters():
+        kept = 1.0 if name.endswith("bias") else 0.9**10
+        torch.testing.assert_close(p.detach(), kept * before[name])
+
+
+def test_a_lower_temperature_is_always_more_certain():
+    logits = 3 * torch.randn(149, 39, generator=torch.Generator().manual_seed(42))
+    share = [(logits / temperature).softmax(-1) for temperature in (0.5, 0.8, 1.0)]
+    entropy = torch.stack([-(p * p.log()).sum(-1) for p in share])
+    assert (entropy.diff(dim=0) > 0).all()
