@@ -975,6 +975,38 @@ def test_readers_get_the_stub_and_the_solution_folded_under_its_check(exercise):
     ]
 
 
+GUESSED = (
+    HEADER
+    + """
+# %%
+print("before")
+
+# %% tags=["predict"]
+guess = None
+
+# %%
+found = 3
+
+# %% tags=["figure"]
+print(found)
+
+# %% [markdown]
+# Three.
+
+# %%
+print("after")
+"""
+)
+
+
+def test_what_comes_out_after_a_guess_is_collapsed_until_it_is_run(tmp_path):
+    made = load(make_course(tmp_path, n01_tiny=GUESSED)["01_tiny"])
+    hidden = [
+        cell.source for cell in made.cells if cell.metadata.get("jupyter", {}).get("outputs_hidden")
+    ]
+    assert hidden == ["found = 3", "print(found)"]
+
+
 def test_what_the_check_says_to_the_solution_stands_above_it(exercise):
     path = seen_file(exercise)
     path.parent.mkdir()

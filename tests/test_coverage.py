@@ -77,7 +77,7 @@ def read_cells(notebook):
         if cell["cell_type"] == "code":
             found.append((section, source, cell["execution_count"]))
             continue
-        heading = re.search(r"^## (\d+\.\d+)?", source, re.MULTILINE)
+        heading = re.search(r"^## (\d+[a-z]?\.\d+)?", source, re.MULTILINE)
         if heading:
             section = heading[1] or "end"
         found.append((section, "", None))

@@ -105,6 +105,7 @@ def load(lesson: Lesson, *, solved: bool = False) -> NotebookNode:
         cell.id = f"{digest}-{seen[digest]}" if seen[digest] else digest
         kept = {key: cell.metadata[key] for key in cell.metadata if key in ("tags", "jupyter")}
         cell.metadata = nbformat.from_dict(kept)
+    hide_outcomes(made.cells)
     made.metadata = nbformat.from_dict(KERNEL)
     made.nbformat, made.nbformat_minor = 4, 5
     return made
@@ -155,6 +156,18 @@ def fold(cells: list[NotebookNode], seen: list[str]) -> list[NotebookNode]:
             cell = nbformat.v4.new_markdown_cell("\n\n".join(folded), metadata=cell.metadata)
         kept.append(cell)
     return kept
+
+
+def hide_outcomes(cells: list[NotebookNode]) -> None:
+    """Collapse what the code between a guess and the next text gives, until the reader runs it."""
+    is_outcome = False
+    for cell in cells:
+        if cell.cell_type != "code":
+            is_outcome = False
+        elif has(cell, "predict"):
+            is_outcome = True
+        elif is_outcome:
+            cell.metadata["jupyter"] = {"outputs_hidden": True}
 
 
 def read_seen(lesson: Lesson) -> list[str]:

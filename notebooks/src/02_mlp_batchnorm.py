@@ -9,7 +9,7 @@
 #
 # **Sources**: the network is that of Bengio et al. (2003), in the size of Karpathy's makemore lectures (2022, parts 2 and 3), whose loss log we follow; the size of the weights follows He et al. (2015); batch normalisation is by Ioffe and Szegedy (2015).
 
-# %% tags=["setup"]
+# %% tags=["setup", "machine"]
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -60,13 +60,24 @@ print("rows with a gradient:", C.grad.any(dim=1).nonzero().flatten().tolist(), "
 # The network joins the three vectors to thirty numbers $x$, mixes these in 200 **hidden units** with weights $W_1$ and biases $b_1$, sends each through tanh, and computes 27 logits from the result. Softmax makes them probabilities, as in lesson 1.
 
 # %% tags=["figure"]
-from coursekit.notebook.plot import draw_boxes
+from coursekit.notebook.diagram import Diagram
 
-parts = ["three letters", "3 rows of C\n3 × 10", "joined: x\n30", "tanh(x W₁ + b₁)\nh: 200"]
-parts += ["h W₂ + b₂\n27 logits", "softmax\n27 probabilities"]
-plt.figure(figsize=(9, 1.6))
-draw_boxes({part: (k, 0) for k, part in enumerate(parts)}, list(pairwise(parts)))
-plt.title("The network, and how many numbers each part hands on")
+d = Diagram()
+for k, letter in enumerate(".em"):
+    d.box(f"letter {k + 1}", k, 0, kind="data", text=f"“{letter}”")
+    d.arrow(f"letter {k + 1}", "table")
+d.box("table", 0, 1, columns=3, kind="parameters", text="embedding C\n(the same table for all three)")
+d.box("hidden", 0, 2, columns=3, kind="parameters", text="x W₁ + b₁")
+d.box("tanh", 0, 3, columns=3)
+d.box("output", 0, 4, columns=3, kind="parameters", text="h W₂ + b₂")
+d.box("softmax", 0, 5, columns=3)
+d.box("next", 0, 6, columns=3, kind="data", text="the next letter: “m”?")
+d.arrow("table", "hidden", "x: 3 × 10 = 30")
+d.arrow("hidden", "tanh", "200")
+d.arrow("tanh", "output", "h: 200")
+d.arrow("output", "softmax", "27 logits")
+d.arrow("softmax", "next", "27 probabilities")
+d.draw()
 figure("model", alt="Three letters, three rows of C, joined, a hidden layer, logits, softmax.")
 
 
@@ -259,7 +270,7 @@ figure("saturated", alt="Left: mostly black. Right: the loss is lowest at a scal
 # %% [markdown]
 # Best is 0.3, which is about our $\frac53/\sqrt{30}$. Above it, units saturate; below it, the hidden numbers are so small that little reaches the output. The cost is a few hundredths of a nat: one layer is forgiving. Twenty will not be.
 #
-# A unit that is saturated for *every* example is **dead**, a column that is black from top to bottom. Here there is none. ReLU knows a worse kind: it passes everything or nothing, and a unit that is negative for all examples has a gradient of exactly 0. A single step that was too long can kill it for good. A sigmoid never passes more than a quarter, so ten in a row pass less than a millionth, unless large weights make up for it.
+# A unit that is saturated for *every* example is **dead**, a column that is black from top to bottom. Here there is none. **ReLU**, max(0, z), the other common nonlinearity, knows a worse kind: it passes everything or nothing, and a unit that is negative for all examples has a gradient of exactly 0. A single step that was too long can kill it for good. The old sigmoid never passes more than a quarter, so ten in a row pass less than a millionth, unless large weights make up for it.
 #
 # ## 2.4 How large should weights be?
 #
@@ -458,7 +469,7 @@ assert_close(library(X[:1000]), logits, rtol=1e-3, atol=1e-3)
 # > **Exercise 2.2 (build, 20 minutes).** Write batch norm as a layer. In training it normalises with the batch's own mean and variance (1/n), then applies `gain` and `shift`, and moves its **running statistics** a tenth of the way (`momentum`) towards those of the batch. In evaluation it uses the running statistics instead, so that a single example is enough, and leaves them as they are. One trap, which PyTorch has as well: what is *remembered* is the unbiased variance, 1/(n − 1), because the batch is a sample.
 # >
 # > <details><summary>Hint 1</summary>gain and variance start as ones, shift and mean as zeros. <code>x.var(0, correction=0)</code> divides by n, <code>x.var(0)</code> by n − 1.</details>
-# > <details><summary>Hint 2</summary>new = (1 − momentum) · old + momentum · the batch's. Running statistics are not trained: <code>.detach()</code>.</details>
+# > <details><summary>Hint 2</summary>new = 0.9 · old + 0.1 · the batch's. Running statistics are not trained: <code>.detach()</code>.</details>
 
 
 # %% tags=["stub"]
