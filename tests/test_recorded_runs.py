@@ -265,6 +265,7 @@ def test_a_checkpoint_of_another_recipe_is_refused(stop, tmp_path):
     stop(60)
     with pytest.raises(KeyboardInterrupt):
         make_record("tiny", TINY, tmp_path, pause=0)
+    stop(None)
     other = replace(TINY, options={"scale": 3.0})
     with pytest.raises(ValueError, match=r"made with another code: .* or remove .*tiny\.pt to beg"):
         make_record("tiny", other, tmp_path)
