@@ -4,6 +4,7 @@ export MKL_NUM_THREADS = 1
 .DEFAULT_GOAL := help
 NB ?=
 FORCE ?=
+NAME := # not ?=, for some systems set a variable of this name
 TORCH_INDEX ?=
 RUNS ?=
 EXTRAS := offline,course,test
@@ -19,7 +20,7 @@ else
 READY := using-given-python
 endif
 
-.PHONY: help course test test-gpu unit away steady notebooks lint lab lock mutants bench clean using-given-python
+.PHONY: help course test test-gpu unit away steady notebooks record lint lab lock mutants bench clean using-given-python
 
 help: ## this list
 	@echo "make TARGET [NB=01 or 06+] [FORCE=1] [PYTHON=python3] [TORCH_INDEX=address]"
@@ -46,6 +47,9 @@ steady: $(READY) ## the notebook tests ten times, in two orders: all green, all 
 
 notebooks: $(READY) ## build notebooks/*.ipynb, with outputs, from notebooks/src
 	@$(PYTHON) -m tools build $(NB) $(if $(FORCE),--force)
+
+record: $(READY) ## make the longer runs that lessons show, once each (NAME=names-wild: one); goes on where it was stopped
+	@$(PYTHON) -m tools record $(NAME) $(if $(FORCE),--force)
 
 lint: $(READY) ## ruff, mypy, and whether each notebook is what its source makes
 	@$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m mypy && $(PYTHON) -m tools build --check

@@ -39,9 +39,10 @@ print(json.dumps([os.fsencode(name).hex() for name in (coursekit.__file__, os.ge
 def build_wheel(folder: Path) -> Path:
     """Build the wheel of the working tree, without a network; leave it alone in `folder`."""
     with tempfile.TemporaryDirectory() as copy:
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
+        for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, copy)
-        shutil.copytree(ROOT / "coursekit", Path(copy, "coursekit"))
+        for folder_name in ("coursekit", "notebooks/recorded"):
+            shutil.copytree(ROOT / folder_name, Path(copy, folder_name))
         pip(["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, copy])
     return next(folder.glob("coursekit-*.whl"))
 

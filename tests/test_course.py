@@ -399,6 +399,20 @@ def test_a_notebook_whose_bands_changed_is_run_again(tiny, no_kernel):
     assert len(no_kernel.begun) == 2
 
 
+@pytest.mark.parametrize(("line", "again"), [("read_record('long')", True), ("1 + 1", False)])
+def test_a_notebook_is_run_again_when_a_run_that_it_reads_is_recorded_anew(
+    tiny, no_kernel, line, again
+):
+    edit(tiny, "print(2 + 2)", line)
+    record = tiny.root / "notebooks/recorded/long.json"
+    record.parent.mkdir()
+    record.write_text("{}")
+    run_lesson(tiny)
+    assert run_lesson(tiny).reused
+    record.write_text('{"changed": 1}')
+    assert run_lesson(tiny).reused is not again
+
+
 def test_a_notebook_whose_header_got_its_time_is_not_run_again(tiny, no_kernel):
     publish(tiny, run_lesson(tiny))
     assert "about 5 seconds" in load(tiny).cells[0].source

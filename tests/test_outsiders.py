@@ -64,5 +64,5 @@ def test_every_link_inside_the_project_leads_somewhere():
 def test_contributing_is_one_page_that_covers_each_kind_of_addition():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     assert len(text) < 5_000
-    for kind in ("notebook", "claim", "figure", "exercise", "data set", "mutant"):
+    for kind in ("notebook", "claim", "figure", "exercise", "recorded run", "data set", "mutant"):
         assert re.search(rf"\*\*An? {kind}", text), kind

@@ -1,4 +1,4 @@
-"""What is done in a clone of the course: `python -m tools run`, `… build`, `… lock`."""
+"""What is done in a clone of the course: `python -m tools run`, `… build`, `… record`, `… lock`."""
 
 import argparse
 import sys
@@ -18,6 +18,10 @@ def main(arguments: list[str] | None = None) -> int:
     execute = commands.add_parser("run", help="run the notebooks and print the table of results")
     build = commands.add_parser("build", help="build notebooks/*.ipynb from notebooks/src")
     commands.add_parser("lock", help="write requirements.lock from this environment")
+    record = commands.add_parser("record", help="make the longer runs that lessons show, once each")
+    record.add_argument("name", nargs="?", help="of one run; all without")
+    record.add_argument("--force", action="store_true", help="also if it is recorded already")
+    record.add_argument("--device", help="where to compute, such as cuda (cpu)")
     build.add_argument("--check", action="store_true", help="only look whether they are fresh")
     for command in (execute, build):
         command.add_argument(
@@ -27,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--jobs", type=int, default=2, help="notebooks at a time (2)")
         command.add_argument("--device", help="where to compute, such as cuda (cpu)")
     wanted = parser.parse_args(arguments)
-    work = {"lock": _lock, "run": _run, "build": _build}[wanted.command]
+    work = {"lock": _lock, "run": _run, "build": _build, "record": _record}[wanted.command]
     try:
         return work(wanted)
     except (ModuleNotFoundError, OSError, ValueError) as problem:
@@ -72,6 +76,15 @@ def _execute(lessons: "list[Lesson]", wanted: argparse.Namespace) -> "list[Resul
 
         settings.use_device(str(pick_device(wanted.device)))
     return run.run_lessons(lessons, force=wanted.force, jobs=wanted.jobs)
+
+
+def _record(wanted: argparse.Namespace) -> int:
+    from tools import record, source
+    from tools.recipes import RECIPES
+
+    options = {"force": wanted.force, "device": wanted.device}
+    record.make_records(RECIPES, source.find_root(), wanted.name, **options)
+    return 0
 
 
 def _lock(wanted: argparse.Namespace) -> int:

@@ -1,0 +1,428 @@
+"""Recorded runs: each is what its recipe makes, a changed recipe is noticed, a stop costs little.
+
+tests/test_recorded.py is about something else: what the published tokenizers answered.
+"""
+
+import ast
+import json
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from coursekit import data
+from coursekit.data.text import NAMES
+from coursekit.fetch import store
+from coursekit.notebook import read_record
+from coursekit.notebook.recorded import recorded_folder
+from tools import record as recording
+from tools.__main__ import main
+from tools.recipes import FIRST, RECIPES, Recipe
+from tools.recipes.names import NormalisedNetwork, StartedNetwork
+from tools.record import (
+    LARGEST_RECORD,
+    ROOT,
+    begin,
+    find_fault,
+    hash_data,
+    hash_recipe,
+    make_record,
+    make_records,
+    replay,
+    write_record,
+)
+from tools.source import find_lessons
+
+FOLDER = ROOT / "notebooks" / "recorded"
+ROUNDING = 1e-5
+"""How far a loss of the first steps may be from the recorded one, relative to it.
+
+With the instructions of older processors (ATEN_CPU_CAPABILITY=default with MKL_CBWR=COMPATIBLE or
+MKL_ENABLE_INSTRUCTIONS=SSE4_2) no loss of the four starts of lesson 02 moved by more than 5e-7.
+"""
+
+
+class Noisy:
+    """A weight that falls to 0, with noise from the global generator and from its own."""
+
+    stops_at = None
+    begun = 0
+
+    def __init__(self, *, seed, device, scale=1.0):
+        Noisy.begun += 1
+        self.taken, self.scale = 0, scale
+        self.weight = torch.ones(1, device=device) * seed
+        self.own = torch.Generator().manual_seed(seed)
+
+    def step(self):
+        if self.taken == Noisy.stops_at:
+            raise KeyboardInterrupt
+        noise = torch.rand(1) + torch.rand(1, generator=self.own)
+        self.weight = 0.9 * self.weight + 0.01 * self.scale * noise
+        self.taken += 1
+        return self.weight.item()
+
+    def state_dict(self):
+        return {"taken": self.taken, "weight": self.weight, "own": self.own.get_state()}
+
+    def load_state_dict(self, state):
+        self.taken, self.weight = state["taken"], state["weight"]
+        self.own.set_state(state["own"])
+
+    def result(self):
+        return {"weight": self.weight.item(), "noise": torch.rand(1).item()}
+
+
+TINY = Recipe(code=f"{__name__}:Noisy", seed=3, steps=100, block=20, options={"scale": 2.0})
+
+
+@pytest.fixture
+def stop(monkeypatch):
+    """Let the tiny run be interrupted before a step."""
+
+    def stop_at(step):
+        monkeypatch.setattr(Noisy, "stops_at", step)
+
+    monkeypatch.setattr(Noisy, "begun", 0)
+    return stop_at
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Return the tiny run's record, and the folder that it is in."""
+    record = make_record("tiny", TINY, tmp_path)
+    return record, tmp_path / "notebooks" / "recorded"
+
+
+# What is committed
+
+
+@pytest.mark.parametrize("name", RECIPES)
+class TestRecord:
+    def test_it_was_made_by_the_recipe_as_it_is_now(self, name):
+        assert find_fault(name, RECIPES[name], FOLDER) == ""
+
+    def test_its_first_steps_are_taken_again(self, name):
+        record = read_record(name, FOLDER)
+        kinds = {one: store.kind(data.DATASETS[one], fetch=True) for one in record.data}
+        if set(kinds.values()) != {"canonical"}:
+            pytest.skip(f"{name} was trained on the canonical data, and here they are {kinds}")
+        assert hash_data(RECIPES[name]) == record.data, f"run 'make record NAME={name} FORCE=1'"
+        assert len(record.first_losses) == FIRST
+        assert replay(RECIPES[name]) == pytest.approx(record.first_losses, rel=ROUNDING)
+
+    def test_its_curve_begins_with_the_first_steps_and_ends_near_its_result(self, name):
+        record = read_record(name, FOLDER)
+        ends, losses = record.curve
+        assert (len(ends), ends[0], ends[-1]) == (len(losses), record.block, record.steps)
+        assert losses[0] < record.first_losses[0]
+        assert losses[-1] == pytest.approx(record.result["train"], rel=0.02)
+
+
+def test_each_record_has_a_recipe_and_is_small():
+    for path in FOLDER.iterdir():
+        assert path.suffix == ".json"
+        assert path.stem in RECIPES, f"{path.name} has no recipe: move it away, or write one"
+        assert path.stat().st_size <= LARGEST_RECORD
+
+
+def says_recorded(source):
+    """Tell whether a lesson that reads a record has a figure that says so."""
+    cells = re.split(r"^(?=# %%)", source, flags=re.M)
+    figures = [cell for cell in cells if re.match("# %% tags=.*figure", cell)]
+    return "read_record(" not in source or any(re.search("[\"' ]recorded", f) for f in figures)
+
+
+@pytest.mark.parametrize("lesson", find_lessons(ROOT), ids=lambda lesson: lesson.name)
+def test_a_lesson_that_reads_a_record_says_so_in_a_figure(lesson):
+    assert says_recorded(lesson.source.read_text("utf-8"))
+
+
+def test_a_figure_that_hides_that_it_is_recorded_is_found():
+    lesson = '# %%\nrun = read_record("x")\n\n# %% tags=["figure"]\nplt.plot(*run.curve)\n'
+    assert not says_recorded(lesson)
+    assert not says_recorded(f"{lesson}\n# %%\n'recorded'\n")
+    assert says_recorded(f"{lesson}plt.title('recorded: 200,000 steps')\n")
+
+
+# The recipe of lesson 02
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    """The functions of lesson 02, as it defines them."""
+    tree = ast.parse((ROOT / "notebooks/src/02_mlp_batchnorm.py").read_text("utf-8"))
+    wanted = {"our_windows", "new_network", "forward", "loss_of", "train_network"}
+    names = {"torch": torch, "F": F, "device": torch.device("cpu")}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in wanted:
+            exec(compile(ast.Module([node], []), "lesson 02", "exec"), names)
+    train, validation, _ = data.split_words(data.names())
+    windows, names["val"] = names["our_windows"](train), names["our_windows"](validation)
+    names["X"], names["Y"] = windows[:, :3], windows[:, 3]
+    return names
+
+
+@pytest.fixture
+def early(monkeypatch):
+    """Let the learning rate fall after 10 steps."""
+    monkeypatch.setattr("tools.recipes.names.FALLS_AT", 10)
+
+
+@pytest.mark.parametrize("name", ["names-wild", "names-small-last-layer", "names-scaled"])
+def test_a_start_is_trained_by_the_loop_of_the_lesson(lesson, early, name):
+    scales = RECIPES[name].options
+    network = lesson["new_network"](**scales)
+    losses = lesson["train_network"](network, 10)
+    losses += lesson["train_network"](network, 10, lr=0.01)
+    run = begin(RECIPES[name], torch.device("cpu"))
+    assert [run.step() for _ in range(20)] == losses
+    x, y = lesson["val"][:, :3], lesson["val"][:, 3]
+    with torch.no_grad():
+        assert run.result()["validation"] == lesson["loss_of"](network, x, y).item()
+
+
+def test_the_normalised_network_is_trained_by_the_loop_of_the_lesson(lesson, early):
+    from coursekit.models.mlp import MLP, MLPConfig
+
+    torch.manual_seed(42)
+    model = MLP(MLPConfig(vocab_size=27, normalised=True))
+    options = {"loss_of": lambda _, x, y: F.cross_entropy(model(x), y)}
+    losses = lesson["train_network"](list(model.parameters()), 10, **options)
+    losses += lesson["train_network"](list(model.parameters()), 10, lr=0.01, **options)
+    run = begin(RECIPES["names-batch-norm"], torch.device("cpu"))
+    assert [run.step() for _ in range(20)] == losses
+    model.eval()
+    with torch.no_grad():
+        loss = options["loss_of"](None, lesson["val"][:, :3], lesson["val"][:, 3])
+    assert run.result()["validation"] == loss.item()
+
+
+@pytest.mark.parametrize("kind", [StartedNetwork, NormalisedNetwork])
+def test_a_network_that_is_put_away_goes_on_as_if_it_had_not_been(early, kind):
+    scales = {"hidden_scale": 1.0, "output_scale": 1.0} if kind is StartedNetwork else {}
+    torch.manual_seed(42)
+    whole, again = (kind(seed=42, device=torch.device("cpu"), **scales) for _ in range(2))
+    for _ in range(7):
+        whole.step()
+    again.load_state_dict(whole.state_dict())
+    assert [again.step() for _ in range(9)] == [whole.step() for _ in range(9)]
+    assert again.result() == whole.result()
+
+
+# Making a record
+
+
+def test_a_record_holds_what_was_run(kept):
+    record, folder = kept
+    run = begin(TINY, torch.device("cpu"))
+    losses = [run.step() for _ in range(100)]
+    assert record.result == pytest.approx(run.result(), abs=1e-6)
+    assert record.first_losses == losses[:20] == replay(TINY)
+    means = [sum(losses[i : i + 20]) / 20 for i in range(0, 100, 20)]
+    assert record.mean_losses == pytest.approx(means, abs=1e-6)
+    assert record.curve == ([20, 40, 60, 80, 100], record.mean_losses)
+    assert (record.steps, record.block, record.seed) == (100, 20, 3)
+    assert (record.recipe, record.options) == (TINY.code, {"scale": 2.0})
+    assert record.versions["torch"] == torch.__version__
+    assert record.machine.endswith(", cpu")
+    assert record.seconds >= 0
+    assert read_record("tiny", folder) == record
+
+
+@pytest.mark.parametrize("step", [0, 20, 39, 40, 99])
+def test_a_run_that_was_interrupted_ends_at_the_same_numbers(kept, stop, tmp_path, step):
+    whole, _ = kept
+    stop(step)
+    root = tmp_path / "again"
+    with pytest.raises(KeyboardInterrupt):
+        make_record("tiny", TINY, root, pause=0)
+    assert not (root / "notebooks/recorded/tiny.json").exists()
+    stop(None)
+    record = make_record("tiny", TINY, root, pause=0)
+    assert replace(record, seconds=whole.seconds) == whole
+    assert not list((root / "build/recorded").iterdir()) if step >= 20 else True
+
+
+def test_the_steps_before_a_checkpoint_are_not_taken_again(stop, tmp_path, monkeypatch):
+    stop(60)
+    with pytest.raises(KeyboardInterrupt):
+        make_record("tiny", TINY, tmp_path, pause=0)
+    stop(59)  # which is never taken: the run goes on at 60
+    make_record("tiny", TINY, tmp_path, pause=0)
+
+
+def test_checkpoints_are_as_far_apart_as_asked(stop, tmp_path):
+    stop(60)
+    with pytest.raises(KeyboardInterrupt):
+        make_record("tiny", TINY, tmp_path, pause=1000)
+    assert not (tmp_path / "build").exists()
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(stop, tmp_path):
+    stop(60)
+    with pytest.raises(KeyboardInterrupt):
+        make_record("tiny", TINY, tmp_path, pause=0)
+    stop(None)
+    other = replace(TINY, options={"scale": 3.0})
+    with pytest.raises(ValueError, match=r"made with another code: .* or remove .*tiny\.pt to beg"):
+        make_record("tiny", other, tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a checkpoint"])
+def test_a_broken_checkpoint_is_refused(tmp_path, content):
+    path = tmp_path / "build/recorded/tiny.pt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"checkpoint of tiny is broken: remove .* to begin anew"):
+        make_record("tiny", TINY, tmp_path)
+
+
+def test_a_loss_that_is_not_finite_ends_the_run(tmp_path):
+    with pytest.raises(ValueError, match="tiny: the loss is inf at step 0: mend its recipe"):
+        make_record("tiny", replace(TINY, options={"scale": 1e300}), tmp_path)
+
+
+def test_a_bar_shows_how_far_a_run_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("COURSEKIT_PLAIN")
+    make_record("tiny", TINY, tmp_path)
+    said = capsys.readouterr().err
+    assert "tiny: 100%" in said
+    assert "100/100" in said
+
+
+def test_a_record_that_would_be_too_large_is_refused_before_the_run(stop, tmp_path):
+    long = replace(TINY, steps=100_000)
+    with pytest.raises(ValueError, match=r"about 55,000 bytes, .* 50,000: let its recipe have lon"):
+        make_record("long", long, tmp_path)
+    assert Noisy.begun == 0
+
+
+def test_a_record_that_is_too_large_is_not_written(kept):
+    record, folder = kept
+    large = replace(record, result={f"loss {i}": 0.5 for i in range(5000)})
+    with pytest.raises(ValueError, match=r"the record large would have .* more than 50,000: let"):
+        write_record(folder / "large.json", large)
+    assert [path.name for path in folder.iterdir()] == ["tiny.json"]
+
+
+def test_a_stand_in_is_not_recorded(bare, stop, tmp_path):
+    with pytest.raises(
+        ValueError, match=r"tiny reads names, which is .* here, .* set COURSEKIT_DATA"
+    ):
+        make_record("tiny", replace(TINY, data=("names",)), tmp_path)
+    assert Noisy.begun == 0
+
+
+def test_the_hash_of_canonical_data_is_that_of_their_file():
+    if store.kind(NAMES) != "canonical":
+        pytest.skip("the canonical names are not on this machine")
+    assert hash_data(RECIPES["names-wild"]) == {"names": NAMES.sha256}
+
+
+@pytest.mark.parametrize("sizes", [{"steps": 90}, {"steps": 0}, {"block": 10}])
+def test_a_recipe_that_is_no_whole_number_of_blocks_is_refused(sizes):
+    with pytest.raises(ValueError, match="are no whole number of blocks"):
+        replace(TINY, **sizes)
+
+
+# Noticing a change
+
+
+def test_an_unchanged_recipe_is_recorded_once(stop, tmp_path, capsys):
+    for _ in range(2):
+        make_records({"tiny": TINY}, tmp_path)
+    assert Noisy.begun == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"tiny: 100 steps in 0 s; weight 0\.\d{4}, noise 0\.\d{4}", first)
+    assert second == "tiny: recorded already, by this recipe"
+    make_records({"tiny": TINY}, tmp_path, force=True)
+    assert Noisy.begun == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 4}, {"steps": 120}, {"block": 25}, {"options": {"scale": 2.5}}, {"data": ("names",)}],
+)
+def test_a_changed_recipe_must_be_recorded_anew(kept, change):
+    _, folder = kept
+    assert find_fault("tiny", TINY, folder) == ""
+    fault = find_fault("tiny", replace(TINY, **change), folder)
+    assert fault.endswith("record it anew by 'make record NAME=tiny'")
+
+
+def test_changed_code_must_be_recorded_anew(kept, monkeypatch):
+    before = hash_recipe(TINY)
+    monkeypatch.setattr(recording, "hash_code", lambda reference, root: "another")
+    assert hash_recipe(TINY) != before
+    assert "'make record NAME=tiny'" in find_fault("tiny", TINY, kept[1])
+
+
+def test_a_recipe_without_a_record_must_be_recorded(tmp_path):
+    fault = find_fault("tiny", TINY, tmp_path)
+    assert fault.startswith("no run 'tiny' is recorded; there are none")
+    assert fault.endswith("'make record NAME=tiny'")
+
+
+# Reading a record
+
+
+def test_a_lesson_finds_the_records_of_its_clone():
+    assert recorded_folder() == FOLDER
+    assert read_record("names-wild") == read_record("names-wild", FOLDER)
+
+
+def test_an_unknown_name_is_refused_and_the_names_are_listed(kept):
+    with pytest.raises(ValueError, match="no run 'small' is recorded; there are tiny: correct"):
+        read_record("small", kept[1])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (lambda text: text[:-40], "Expecting|delimiter|Unterminated"),
+        (lambda text: "[]", "it has other entries than recipe, options"),
+        (lambda text: text.replace('"seed"', '"sead"'), "it has other entries than recipe"),
+        (lambda text: text.replace('"seed": 3', '"seed": "3"'), "seed is not of type int"),
+        (lambda text: text.replace('"block": 20', '"block": 10'), "don't make up the steps"),
+        (lambda text: text.replace('"noise": 0', '"noise": NaN, "x": 0'), "not a finite number"),
+    ],
+)
+def test_a_damaged_record_is_refused_with_the_remedy(kept, spoil, fault):
+    path = kept[1] / "tiny.json"
+    text = path.read_text("utf-8")
+    path.write_text(spoil(text))
+    with pytest.raises(
+        ValueError, match=rf"tiny\.json is damaged \(.*({fault}).*make record NAME="
+    ):
+        read_record("tiny", kept[1])
+    assert "damaged" in find_fault("tiny", TINY, kept[1])
+
+
+def test_a_record_has_an_entry_a_line(kept):
+    record, folder = kept
+    lines = (folder / "tiny.json").read_text("utf-8").splitlines()
+    assert len(lines) == 13 + 2
+    assert json.loads("{" + lines[-2] + "}") == {"result": record.result}
+
+
+# The command line
+
+
+def test_the_command_records_what_is_asked_for(stop, tmp_path, monkeypatch, capsys):
+    (tmp_path / "notebooks" / "src").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tools.recipes.RECIPES", {"tiny": TINY, "other": replace(TINY, seed=4)})
+    assert main(["record", "tiny"]) == 0
+    assert Noisy.begun == 1
+    assert main(["record"]) == 0
+    assert Noisy.begun == 2
+    assert main(["record", "tiny", "--force", "--device", "cpu"]) == 0
+    assert Noisy.begun == 3
+    assert main(["record", "small"]) == 2
+    said = capsys.readouterr().err
+    assert said == "tools: there is no recipe 'small'; there are tiny, other\n"
+    stop(10)
+    assert main(["record", "tiny", "--force"]) == 130

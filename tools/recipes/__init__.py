@@ -1,0 +1,68 @@
+"""The longer runs that lessons show, and how each is made: `make record` (tools/record.py)."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+FIRST = 20
+"""Steps of which a record keeps each loss, for the test that takes them again."""
+
+
+class Run(Protocol):
+    """A training run, on its way; its random numbers come from torch only."""
+
+    def step(self) -> float:
+        """Take the next step; return its loss."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what the rest depends on, but for torch's global generators, in plain values."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go back to where the run stood when `state_dict` returned this."""
+
+    def result(self) -> dict[str, float]:
+        """Return what is measured at the end, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a recorded run is made.
+
+    Attributes:
+        code: what begins the run, as "module:name"; it is called with the seed, the device and the
+            options and returns a `Run`.
+        options: numbers and texts that tell this run from others of the same code.
+        seed: where torch's generators start.
+        steps: of the whole run.
+        block: steps of which the curve keeps one mean; it divides the steps.
+        data: the names of the data sets that it reads.
+    """
+
+    code: str
+    options: dict[str, float | str] = field(default_factory=dict)
+    seed: int = 42
+    steps: int
+    block: int = 1000
+    data: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.block < FIRST or self.steps < self.block or self.steps % self.block:
+            raise ValueError(
+                f"steps={self.steps} are no whole number of blocks of {self.block} steps, "
+                f"or a block has fewer than {FIRST}: choose others"
+            )
+
+
+def _four_starts(**options: float | str) -> Recipe:
+    code = "tools.recipes.names:StartedNetwork"
+    return Recipe(code=code, options=options, steps=200_000, data=("names",))
+
+
+RECIPES = {
+    "names-wild": _four_starts(hidden_scale=1.0, output_scale=1.0),
+    "names-small-last-layer": _four_starts(hidden_scale=1.0, output_scale=0.01),
+    "names-scaled": _four_starts(hidden_scale=5 / 3 / 30**0.5, output_scale=0.01),
+    "names-batch-norm": Recipe(
+        code="tools.recipes.names:NormalisedNetwork", steps=200_000, data=("names",)
+    ),
+}
+"""Each recorded run by its name, which is that of its file in notebooks/recorded."""
