@@ -160,7 +160,7 @@ def _class_of(solution: Callable[..., Any]) -> Callable[..., Any]:
 def _compute(
     lines: Sequence[str], make: Callable[..., Any], backward: Callable[[Any], None]
 ) -> dict[str, Any]:
-    """Compute line by line, and return the values by name, the one that was made last at the end.
+    """Compute line by line, and return the values by name; only the newest is ever replaced.
 
     A line is such as "a = 3", "b = a * a", "20 times: b = b + a", or "b.backward()".
     """
@@ -172,9 +172,7 @@ def _compute(
             backward(named[name.removesuffix(".backward()")])
             continue
         for _ in range(int(times or 1)):
-            value = _evaluate(right.split(), named, make)
-            named.pop(name, None)
-            named[name] = value
+            named[name] = _evaluate(right.split(), named, make)
     return named
 
 

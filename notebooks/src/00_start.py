@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the class that you will build follows Karpathy's micrograd (2020). Going backward through a graph is due to Linnainmaa (1970) and Werbos (1974), and came to networks with Rumelhart, Hinton and Williams (1986). PyTorch: Paszke and others (2019).
+# **Sources**: the class that you will build follows Karpathy's micrograd (2020). The way backward through a graph was found by Linnainmaa (1970) and Werbos (1974); Rumelhart, Hinton and Williams (1986) made networks learn with it. PyTorch: Paszke and others (2019).
 
 # %% tags=["setup", "machine"]
 import math
@@ -31,11 +31,11 @@ device = setup("00_start", seed=42)
 # %% [markdown]
 # Run the cells from top to bottom (Shift + Enter). Three things come up in every lesson:
 #
-# - **Guesses.** A cell with `guess = None` waits for you. Type a number, run on, and the next output shows it next to the measured value. (It may be on the page already: guess before you scroll.) A wrong guess is what you will remember.
+# - **Guesses.** A cell with `guess = None` waits for you. Type a number, run on, and the next output shows it next to the measured value, which may be on the page already: guess before you scroll. A wrong guess is what you will remember.
 # - **Claims.** A line that begins with ✓ is a number that was just measured, and in brackets the reason to expect it. Change the code, and it may turn into ✗: that is the effect of your change.
-# - **Exercises.** You write the code where `...` stands and run the check below it, which names the first case where your answer fails. The solution is folded away underneath.
+# - **Exercises.** You write the code where `...` stands and run the check, which names the first case where your answer fails. The solution is folded away below it.
 #
-# Now the eight temperatures, one every three hours of a made-up day in June. And a curve, in plain Python: a sum of eight S-shaped pieces, each made by `math.tanh`, which climbs smoothly from −1 to 1.
+# Now the eight temperatures of a made-up day in June. And a curve, in plain Python: a sum of eight S-shaped pieces, each made by `math.tanh`, which climbs smoothly from −1 to 1.
 
 # %%
 clock = [0, 3, 6, 9, 12, 15, 18, 21]
@@ -123,7 +123,7 @@ figure("neuron", alt="S-shaped curves in three panels: flipped or steeper, moved
 # %% [markdown]
 # ## 0.2 One table, two sums, and no error message
 #
-# We have eight hours and eight neurons, and each neuron has a value at each hour: a table of 8 × 8. PyTorch makes it in one line, if the shapes are right.
+# Each of the eight neurons has a value at each of the eight hours: a table of 8 × 8. PyTorch makes it in two lines, if the shapes are right.
 
 # %%
 w, b, v = torch.tensor(weights), torch.tensor(biases), torch.tensor(output_weights)
@@ -150,11 +150,9 @@ guess = None  # 0 or 1
 # %%
 by_loop = torch.tensor([curve(hour) for hour in clock])  # slow, and right
 for axis in (0, 1):
-    off = (parts.sum(axis) + lift - by_loop).abs().max()
-    few = parts[:5].sum(axis)  # five hours, eight neurons
-    print(
-        f"sum({axis}): {len(parts.sum(axis))} numbers, off by {off:.2f} °C; of five hours {len(few)}"
-    )
+    whole, few = parts.sum(axis), parts[:5].sum(axis)  # few: five hours, eight neurons
+    off = (whole + lift - by_loop).abs().max()
+    print(f"sum({axis}): {len(whole)} numbers, off by {off:.2f} °C; of five hours {len(few)}")
 assert_close(outputs @ v, parts.sum(1))
 compare_guess(guess, 1)
 claim(wrong_axis=(parts.sum(0) + lift - by_loop).abs().max())
@@ -177,11 +175,11 @@ ax.set_yticks(range(8), [f"{hour} h" for hour in clock])
 ax.set(xlabel="neuron", xlim=(-0.5, 12), ylim=(9.4, -0.5), frame_on=False)
 ax.xaxis.set_label_position("top")
 ax.grid(visible=False)
-ax.set_title("Both sums are eight numbers, and only one is the curve")
+ax.set_title("Both sums are eight numbers, and only one is the curve", pad=10)
 figure("two-sums", alt="An 8 by 8 table: its row sums are the curve, its column sums are not.")
 
 # %% [markdown]
-# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised, because hours and neurons are both eight. Three habits protect you: say in a comment what each axis *is*; compare once with something slow and certain; and give each axis a length of its own while you try things: with five hours, `sum(0)` still gives eight numbers. Or let the operator choose: the **matrix product** `outputs @ v` multiplies and adds in one go, always along the last axis of its left side. In section 0.6 this mistake comes back and does something worse.
+# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised, because hours and neurons are both eight. Three habits protect you: say in a comment what each axis *is*; compare once with something slow and certain; and give each axis a length of its own while you try things: with five hours, `sum(0)` still gives eight numbers. A fourth is to let the operator choose: the **matrix product** `outputs @ v` multiplies and adds in one go, always along the last axis of its left side. In section 0.6 this mistake comes back and does something worse.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.1 (warm-up, 5 minutes).** A table `temps` holds one row per day and one column per reading. Write `centre_rows(temps)`: from each number, subtract the mean *of its day*. Leave the table that you are given as it is.
@@ -268,14 +266,14 @@ plt.title("The derivative says how steep the loss is where we stand")
 plt.gca().set(xlabel="lift (°C)", ylabel="loss (°C²)", ylim=(0, 450))
 compare_guess(guess, loss_at(1), unit="°C²")
 mean_error = (predict(parameters, x) - temps).mean()
-claim(derivative_beside_paper=derivative - 2 * mean_error, loss_at_lift_1=loss_at(1))
+claim(derivative_less_twice_mean_error=derivative - 2 * mean_error, loss_at_lift_1=loss_at(1))
 figure("lift", alt="A parabola: the loss over the lift. A line touches it at 0 and falls.")
 
 
 # %% [markdown]
 # Down by 31.18 from 275.29 would be 244.11. It is 1 more, because the loss is a curve and the line only touches it. For a small step the line is good enough.
 #
-# Now do the same for all 25 numbers. The 25 derivatives together are the **gradient**. Each says what a nudge of its number would do, so the way down is to move every number *against* its derivative.
+# Now do the same for all 25 numbers. The 25 derivatives together are the **gradient**. The way down is to move every number *against* its derivative.
 
 
 # %%
@@ -297,7 +295,7 @@ claim(evaluations=evaluations)
 #
 # ## 0.4 Numbers that remember where they came from
 #
-# Take one neuron and one point. The loss is $(\tanh(\text{weight} \cdot \text{point} + \text{bias}) - \text{target})^2$: four operations and a square. If we know how each operation responds to a nudge, we can follow a nudge of the weight through them, up to the loss. For that, a number has to remember what it was made from:
+# Take one neuron and one point, with the loss $(\tanh(\text{weight} \cdot \text{point} + \text{bias}) - \text{target})^2$: four operations and a square. If we know how each operation responds to a nudge, we can follow a nudge of the weight through them, up to the loss. For that, a number has to remember what it was made from:
 
 
 # %%
@@ -345,7 +343,7 @@ loss = error * error
 print(f"loss {loss.data:.4f}; local derivatives {[round(local, 4) for _, local in loss.inputs]}")
 
 # %% [markdown]
-# The values and the operations between them form the **computation graph**. Computing it from left to right, as we just did, is the **forward pass**. Drawn, with each local derivative on its arrow:
+# The values and the operations between them form the **computation graph**. Computing it from left to right, as we just did, is the **forward pass**.
 
 # %% tags=["figure"]
 named = {
@@ -409,7 +407,7 @@ compare_guess(guess, visits, unit="visits")
 claim(visits=visits)
 
 # %% [markdown]
-# Two million, and twice as many with each further doubling. A network uses each of its values many times. `push` is correct, but hopelessly slow.
+# Two million, and twice as many with each further doubling. `push` is correct, but hopelessly slow.
 #
 # ## 0.5 `backward()`: every value once
 #
@@ -418,7 +416,7 @@ claim(visits=visits)
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.2 (build, 30 minutes).** `backward(result)` sets the `grad` of `result`, and of every value that it was computed from, to the derivative of `result` by that value, whatever was there before. Each value passes on once. Don't let a function call itself: Python stops at about 1,000 calls within calls, and graphs can be deeper. The check writes its graphs as code, and all the paths of `push` are the judge.
 # >
-# > <details><summary>Hint 1</summary>First find the values and count their uses. Keep a list of values to look at; take one out, and for each of its inputs add 1 to its count in a dictionary (`a * a` uses `a` twice). An input that wasn't in the dictionary yet goes into the list. Then set every gradient to 0.</details>
+# > <details><summary>Hint 1</summary>First find the values and count their uses. Keep a list of values to look at; take one out, and for each of its inputs add 1 to its count in a dictionary (<code>a * a</code> uses <code>a</code> twice). An input that wasn't in the dictionary yet goes into the list. Then set every gradient to 0.</details>
 # > <details><summary>Hint 2</summary>Now give the result a 1, and make a list of values that are ready, with the result alone. Take one out. To the gradient of each of its inputs add the local derivative times its own gradient, and take 1 off that input's count. At 0, the input is ready.</details>
 
 
@@ -469,7 +467,7 @@ loss.backward()
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, point {point.grad:.6f}")
 
 # %% [markdown]
-# The same gradients, with one visit to each value. This is **backpropagation**, the **backward pass**. It is also called *reverse mode*: it starts from one number, the loss, and a single walk finds the derivatives by all inputs, however many. The price is memory: all values have to be kept until the walk comes by.
+# The same gradients, with one visit to each value. This is **backpropagation**, the **backward pass**. It is also called *reverse mode*: it starts from one number, the loss, and a single walk finds the derivatives by all inputs, however many. The price is memory: all values are kept until the walk comes by.
 
 # %% tags=["figure"]
 in_order = [value for value, _ in named.values()]  # as they were made
@@ -504,8 +502,8 @@ def our_curve(numbers, point):
 
 def our_loss(numbers):
     total = Value(0.0)
-    for place, temp in zip(x.tolist(), measured, strict=True):
-        error = our_curve(numbers, Value(place)) - Value(temp)
+    for at, temp in zip(x.tolist(), measured, strict=True):
+        error = our_curve(numbers, Value(at)) - Value(temp)
         total = total + error * error
     return total * Value(1 / 8)
 
@@ -566,7 +564,7 @@ exercises.check_divide(divide)
 #
 # <details><summary>What you should see</summary>
 #
-# `p.data` is 0.8176, and `a.grad` is −0.1824, which is $p - 1$; `b.grad` is +0.1824. The likelier the right letter was already, the weaker the push. It is the loss of all the lessons that follow.
+# `p.data` is 0.8176, and `a.grad` is −0.1824, which is $p - 1$; `b.grad` is +0.1824. The likelier the right letter was already, the weaker the push.
 #
 # </details>
 #
@@ -618,15 +616,15 @@ smooth_x = torch.linspace(-2, 1.5, 85)
 def draw_curve(ax, numbers, color="C0"):
     ax.plot(clock, measured, "o", color="black", markersize=4)
     ax.plot(fine, predict(numbers, smooth_x), color=color)
-    ax.set(xticks=[0, 6, 12, 18], ylim=(-4, 29))
+    ax.set(xticks=[0, 6, 12, 18], ylim=(-4, 31))
 
 
 panels = plt.subplots(2, 3, figsize=(8, 5), sharex=True, sharey=True)[1]
-notes = ["random", "it rises", "the right height", "one bend", "two; dashed: yours", "it fits"]
+notes = ["random", "it rises", "the right height", "it bends", "dashed: yours", "it fits"]
 for ax, step, note in zip(panels.flat, [0, 1, 5, 20, 200, 3000], notes, strict=True):
     draw_curve(ax, history[step])
     ax.set_title(f"step {step:,}: off by {losses[step] ** 0.5:.2f} °C")
-    ax.text(0, 25.5, note, color="C0")
+    ax.text(0, 27, note, color="C0")
 panels[1, 1].plot(fine, predict(our_fit, smooth_x), "--", color="C1", linewidth=3)
 plt.gcf().supxlabel("hour of the day", fontsize=11)
 plt.gcf().supylabel("temperature (°C)", fontsize=11)
@@ -651,7 +649,7 @@ for lr in (0.005, 0.05, 0.5):
     print(f"lr {lr:g}: misses by {train(lr=lr)[1][-1] ** 0.5:.3g} °C after 3,000 steps")
 
 # %% [markdown]
-# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the computer says `nan`, not a number. In between there is no `nan`, merely a worse fit: try 0.1. When training goes wrong, the learning rate is the first thing to change.
+# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`, not a number. In between the fit is merely worse: try 0.1. When training goes wrong, change the learning rate first.
 #
 # Now back to the mistake of section 0.2. Train once more, with the sum over the wrong axis. Nothing is raised.
 #
@@ -742,16 +740,16 @@ exercises.check_train_neuron(train_neuron)
 # | `sum(0)` | 0.0000 | 5.17 | falls gently, misses them all |
 # | `sum(1, keepdim=True)` | 17.22 | 4.15 | flat, at 17.7 °C |
 #
-# The differences have shape (8, 8): every hour is compared with every temperature. The best one can do then is the same for each hour, the mean of all temperatures, 17.74 °C, and the loss that is left is their variance, 17.22 °C². From the loss alone one might think that the problem is hard, or the network too small. `F.mse_loss` warns: "Using a target size that is different to the input size".
+# The differences have shape (8, 8): every hour is compared with every temperature. The best one can do then is the same for each hour, the mean of all temperatures, 17.74 °C, and the loss that is left is their variance, 17.22 °C². From the loss alone one might think that the problem is hard, or the network too small. `F.mse_loss` warns: "Using a target size (…) that is different to the input size (…)".
 #
 # </details>
 #
 # ## What you have now
 #
 # - **Tensors**: a shape, broadcasting, and a sum along an axis that you can name.
-# - **The gradient**: for each parameter, how the loss responds to a nudge. Move against it.
+# - **The gradient**: for each parameter, how the loss responds to a nudge.
 # - **`backward()`**, from plain Python: one walk through the graph gives all of it, equal to PyTorch's.
-# - **Five lines**: loss, clear, backward, step, note. They come back in every lesson that trains a network, up to GPT.
-# - And a loss of 0 that meant nothing.
+# - **Five lines**: loss, clear, backward, step, note. They come back in every lesson, up to GPT.
+# - A loss of 0 that meant nothing.
 #
 # What still fails? With eight readings and 25 parameters, the curve passes through what it has seen; nothing says that it is right in between. And it knows numbers only. How can one learn from letters? Begin with the smallest possible context: the previous letter. **After an *m*, which letter comes next in a name, and how good can a guess get that knows nothing else?** That is lesson 01: how far do pairs of letters go?

@@ -111,16 +111,6 @@ def backward_by_stack(result):
     walk(result, sort_by_stack(result))
 
 
-def backward_in_rounds(result):
-    """Sort by looking again and again for a value all of whose inputs are in the order."""
-    left, order = set(sort_by_distance(result)), []
-    while left:
-        ready = {value for value in left if not any(source in left for source, _ in value.inputs)}
-        order += ready
-        left -= ready
-    walk(result, order)
-
-
 def backward_without_the_one(result):
     walk(result, sort_by_stack(result), one=0.0)
 
@@ -324,7 +314,7 @@ ROWS = {
         },
     ),
     start.check_backward: (
-        [start.walk_back, backward_by_stack, backward_in_rounds],
+        [start.walk_back, backward_by_stack],
         {
             backward_without_the_one: "'c = a * b'",
             backward_without_local_derivatives: "'c = a * b'",
