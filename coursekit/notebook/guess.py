@@ -25,7 +25,10 @@ def mark_guess(
     ax = ax or plt.gca()
     if x is not None:
         ax.plot(x, guess, "x", color="0.35", markersize=8, markeredgewidth=2)
-        ax.annotate("your guess", (x, guess), (8, 0), textcoords="offset points", va="center")
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+        ax.annotate(
+            "your guess", (x, guess), (8, 0), textcoords="offset points", va="center", bbox=box
+        )
         return
     ax.axhline(guess, color="0.5", linestyle="--", linewidth=1)
     ax.text(

@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the class that you will build follows Karpathy's micrograd (2020). The way backward through a graph was found by Linnainmaa (1970) and Werbos (1974); Rumelhart, Hinton and Williams (1986) made networks learn with it. PyTorch: Paszke and others (2019).
+# **Sources**: the class that you will build follows Karpathy's micrograd (2020). The way backward through a graph was found by Linnainmaa (1970), and again by Werbos (1974); Rumelhart, Hinton and Williams (1986) made networks learn with it. PyTorch: Paszke and others (2019).
 
 # %% tags=["setup", "machine"]
 import math
@@ -719,7 +719,7 @@ def train_neuron(xs, ys, weight, bias, lr, steps):
 exercises.check_train_neuron(train_neuron)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 0.5 (investigate, 20 minutes).** Keep the axis: `sum(1, keepdim=True)` gives a column of shape (8, 1), which looks harmless. Write `predict_column`, which is `predict_wrong` with that sum, and call `train(predict_column)`. Then fill in the table. The miss of the curve is `loss_of(history[-1]) ** 0.5`, always with the `predict` of section 0.3.
+# > **Exercise 0.5 (investigate, 20 minutes).** Keep the axis: `sum(1, keepdim=True)` gives a column of shape (8, 1), which looks harmless. Write `predict_column`, which is `predict_wrong` with that sum, run `column_history, column_losses = train(predict_column)`, and fill in the table. The miss of its curve is `loss_of(column_history[-1]) ** 0.5`, with the `predict` of section 0.3.
 # >
 # > | | loss it reports in the end | miss of its curve (°C) | what the curve looks like |
 # > |---|---|---|---|
