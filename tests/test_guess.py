@@ -88,4 +88,7 @@ def test_a_guess_is_a_line_with_its_name_in_a_figure():
     other = plt.subplots()[1]
     mark_guess(0.0, ax)
     assert (len(ax.lines), len(other.lines)) == (2, 0)
+    mark_guess(244, x=0)
+    assert other.lines[0].get_xydata().tolist() == [[0, 244]]
+    assert [text.get_text() for text in other.texts] == ["your guess"]
     plt.close("all")

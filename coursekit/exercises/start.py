@@ -1,9 +1,8 @@
-"""Checks for the exercises of notebook 00."""
+"""Checks for the exercises of notebook 00, and a backward pass until the reader has written one."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -11,14 +10,89 @@ from torch import Tensor
 
 from coursekit.exercises.compare import agree
 
+EXACT = 1e-13
+"""What rounding in float64 leaves, and no quotient of differences reaches."""
+
 
 def check_centre_rows(solution: Callable[[Tensor], Tensor]) -> None:
     """Check a function that subtracts from each number of a table the mean of its row."""
+
+    @wraps(solution)
+    def watched(temps: Tensor) -> Tensor:
+        before = temps.clone()
+        answer = solution(temps)
+        if not torch.equal(temps, before):
+            raise ValueError("it changed the table it was given: return a new one")
+        return answer
+
     cases = [
         (torch.tensor([[1.0, 3.0], [5.0, 11.0]]),),  # square: a wrong axis raises nothing
         (torch.tensor([[10.0, 14.0, 18.0], [20.0, 20.0, 26.0]]),),
     ]
-    agree(solution, lambda temps: temps - temps.mean(1, keepdim=True), cases)
+    agree(watched, lambda temps: temps - temps.mean(1, keepdim=True), cases)
+
+
+def walk_back(result: Any) -> None:
+    """Set the gradient of a result, which is 1, and of every value that it was computed from.
+
+    Each value waits until all that use it have reported, and then passes its gradient on, once.
+    """
+    uses = _count_uses(result)
+    for value in uses:
+        value.grad = 0.0
+    result.grad = 1.0
+    ready = [result]
+    while ready:
+        value = ready.pop()
+        for source, local in value.inputs:
+            source.grad += local * value.grad
+            uses[source] -= 1
+            if uses[source] == 0:
+                ready.append(source)
+
+
+def _count_uses(result: Any) -> dict[Any, int]:
+    """Count for each value that a result was computed from how often it was used."""
+    uses, waiting = {result: 0}, [result]
+    while waiting:
+        for source, _ in waiting.pop().inputs:
+            if source not in uses:
+                uses[source] = 0
+                waiting.append(source)
+            uses[source] += 1
+    return uses
+
+
+def check_backward(solution: Callable[[Any], None]) -> None:
+    """Check a function that sets the gradient of every value that a result was computed from.
+
+    A case is the computation, line by line; its last value is the result. All paths, each walked
+    on its own as by the lesson's `push`, are the judge.
+    """
+    make = _class_of(solution)
+
+    @wraps(solution)
+    def left_by_solution(lines: list[str]) -> dict[str, Any]:
+        named = _compute(lines, make, solution)
+        result = [*named.values()][-1]
+        _watch(result)
+        solution(result)
+        return {f"{name}.grad": value.grad for name, value in named.items()}
+
+    def left_by_push(lines: list[str]) -> dict[str, Any]:
+        named = _compute(lines, _Value, lambda result: None)
+        reached = _push([*named.values()][-1])
+        return {f"{name}.grad": reached[id(value)] for name, value in named.items()}
+
+    cases = [
+        (["a = 3", "b = 4", "c = a * b"],),
+        (["a = 3", "b = a * a"],),
+        (["a = 2", "b = a * a", "c = b * b", "d = b + a", "e = c * d", "f = e + b"],),
+        (["a = 3", "b = a * a", "b.backward()", "c = b + a"],),
+        (["a = 1", "b = a + a", "15 times: b = b + b"],),
+        (["a = 1", "b = a + a", "3000 times: b = b + a"],),
+    ]
+    agree(left_by_solution, left_by_push, cases)
 
 
 def check_exp(solution: Callable[[Any], Any]) -> None:
@@ -37,7 +111,10 @@ def check_divide(solution: Callable[[Any, Any], Any]) -> None:
 
 
 def check_train_neuron(solution: Callable[..., Sequence[float]]) -> None:
-    """Check a function that trains the weight and the bias of one tanh neuron."""
+    """Check a function that trains the weight and the bias of one tanh neuron.
+
+    Gradients by finite differences are not near enough.
+    """
 
     @wraps(solution)
     def named(*arguments: Any) -> Any:
@@ -62,7 +139,72 @@ def check_train_neuron(solution: Callable[..., Sequence[float]]) -> None:
         ([-1.0, 0.5], [-0.9, 0.2], 0.3, 0.0, 0.5, 1),
         ([-1.0, 0.0, 2.0], [-0.5, 0.1, 0.9], 0.1, -0.2, 0.2, 3),
     ]
-    agree(named, reference, cases)
+    agree(named, reference, cases, tolerance=EXACT)
+
+
+class _Value:
+    """A number and its inputs, where a solution has no class of its own."""
+
+    def __init__(self, data: float, inputs: Sequence[Any] = ()) -> None:
+        self.data = data
+        self.inputs = inputs
+        self.grad = 0.0
+
+
+def _class_of(solution: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the class of values that a solution works with: the reader's, if there is one."""
+    make: Callable[..., Any] = getattr(solution, "__globals__", {}).get("Value", _Value)
+    return make
+
+
+def _compute(
+    lines: Sequence[str], make: Callable[..., Any], backward: Callable[[Any], None]
+) -> dict[str, Any]:
+    """Compute line by line, and return the values by name; only the newest is ever replaced.
+
+    A line is such as "a = 3", "b = a * a", "20 times: b = b + a", or "b.backward()".
+    """
+    named: dict[str, Any] = {}
+    for line in lines:
+        times, _, formula = line.rpartition(" times: ")
+        name, is_formula, right = formula.partition(" = ")
+        if not is_formula:
+            backward(named[name.removesuffix(".backward()")])
+            continue
+        for _ in range(int(times or 1)):
+            named[name] = _evaluate(right.split(), named, make)
+    return named
+
+
+def _evaluate(words: list[str], named: dict[str, Any], make: Callable[..., Any]) -> Any:
+    """Make a value of a number, or of two names with the sign between them."""
+    if len(words) == 1:
+        return make(float(words[0]), [])
+    a, b = named[words[0]], named[words[2]]
+    if words[1] == "*":
+        return make(a.data * b.data, [(a, b.data), (b, a.data)])
+    return make(a.data + b.data, [(a, 1.0), (b, 1.0)])
+
+
+def _watch(result: Any) -> None:
+    """Let the inputs of all values refuse to be read far more often than any sort would."""
+    values = [*_count_uses(result)]
+    reads = iter(range(10 * len(values) ** 2))
+    for value in values:
+        value.inputs = _Watched(value.inputs, reads)
+
+
+class _Watched(list[Any]):
+    """A list that takes one of a common store of tickets whenever somebody walks through it."""
+
+    def __init__(self, pairs: Sequence[Any], reads: Iterator[int]) -> None:
+        super().__init__(pairs)
+        self.reads = reads
+
+    def __iter__(self) -> Iterator[Any]:
+        if next(self.reads, None) is None:
+            raise RuntimeError("it walks every path on its own: let each value pass on once")
+        return super().__iter__()
 
 
 def _noted_by(solution: Callable[..., Any]) -> Callable[[list[float]], Any]:
@@ -70,32 +212,36 @@ def _noted_by(solution: Callable[..., Any]) -> Callable[[list[float]], Any]:
 
     An operation may be made of others: what counts is the sum over all paths to each input.
     """
-    make = getattr(solution, "__globals__", {}).get("Value", SimpleNamespace)
+    make = _class_of(solution)
 
     @wraps(solution)
     def call(numbers: list[float]) -> dict[str, Any]:
-        inputs = [make(data=number, inputs=()) for number in numbers]
+        inputs = [make(number, []) for number in numbers]
         answer = solution(*inputs)
         if not hasattr(answer, "data") or not hasattr(answer, "inputs"):
             raise TypeError(f"return a Value with its inputs, not {type(answer).__name__}")
-        derivatives: list[Any] = [0.0 for _ in inputs]
-        _push(answer, 1.0, inputs, derivatives)
-        named = {f"derivative by input {n}": d for n, d in enumerate(derivatives, 1)}
+        reached = _push(answer)
+        named = {
+            f"derivative by input {n}": reached.get(id(one), 0.0) for n, one in enumerate(inputs, 1)
+        }
         return {"its number": answer.data} | named
 
     return call
 
 
-def _push(value: Any, derivative: Any, inputs: list[Any], derivatives: list[Any]) -> None:
-    """Add to each input what reaches it along every path from a value."""
-    for n, one in enumerate(inputs):
-        if value is one:
-            derivatives[n] += derivative
-    for pair in value.inputs:
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError("its inputs are pairs: a value, and the local derivative")
-        source, local = pair
-        _push(source, derivative * local, inputs, derivatives)
+def _push(result: Any) -> dict[int, Any]:
+    """Return by its id what reaches each value along all paths from a result."""
+    reached: dict[int, Any] = {}
+    waiting = [(result, 1.0)]
+    while waiting:
+        value, amount = waiting.pop()
+        reached[id(value)] = reached.get(id(value), 0.0) + amount
+        for pair in value.inputs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise TypeError("its inputs are pairs: a value, and the local derivative")
+            source, local = pair
+            waiting.append((source, amount * local))
+    return reached
 
 
 def _noted(operation: Callable[..., Tensor]) -> Callable[[list[float]], dict[str, float]]:

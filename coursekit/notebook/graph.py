@@ -24,7 +24,7 @@ def draw_graph(named: Mapping[str, tuple[Any, Position]], arrived: Collection[An
     positions = dict(named.values())
     columns, rows = zip(*positions.values(), strict=True)
     span, depth = max(columns), max(rows)
-    ax: Axes = plt.subplots(figsize=(1.7 * (span + 0.8), 1.6 * (0.8 * depth + 0.7)))[1]
+    ax: Axes = plt.subplots(figsize=(1.45 * (span + 0.8), 1.6 * (0.8 * depth + 0.7)))[1]
     for name, (value, (column, row)) in named.items():
         _draw_box(ax, name, value, (column, -0.8 * row), has_gradient=value in arrived)
         sources = [source for source, _ in value.inputs]
@@ -43,8 +43,8 @@ def _draw_box(ax: Axes, name: str, value: Any, center: Position, *, has_gradient
     corner = (x - WIDTH / 2, y - HEIGHT / 2)
     ax.add_patch(Rectangle(corner, WIDTH, HEIGHT, facecolor=color, edgecolor="0.6"))
     text = _write(value.data) + (f"\ngrad {_write(value.grad)}" if has_gradient else "")
-    ax.text(x, y + 0.13, name, ha="center", va="center", weight="bold", fontsize=10)
-    ax.text(x, y + 0.03, text, ha="center", va="top", fontsize=10)
+    ax.text(x, y + 0.13, name, ha="center", va="center", weight="bold", fontsize=11)
+    ax.text(x, y + 0.03, text, ha="center", va="top", fontsize=10.5)
 
 
 def _draw_arrow(ax: Axes, tail: Position, head: Position, label: str, shift: float) -> None:
@@ -58,7 +58,7 @@ def _draw_arrow(ax: Axes, tail: Position, head: Position, label: str, shift: flo
         gap = HEIGHT / 2 + 0.02
         start, end, at = (x0, y0 + gap), (x1, y1 - gap), (x0 + 0.2, (y0 + y1) / 2)
     ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": "0.35"})
-    ax.text(*at, label, color="C0", fontsize=11, ha="center", va="center")
+    ax.text(*at, label, color="C0", fontsize=10, ha="center", va="center")
 
 
 def _write(number: float | int) -> str:

@@ -662,7 +662,9 @@ for k, (name, losses) in enumerate(curves.items()):
     right.plot(log[name].value, -k, "o", color=f"C{k}", markersize=8)
     right.plot(recorded[k], -k, "D", color=f"C{k}", markerfacecolor="white")
     right.text(log[name].value + 0.008, -k, name, color=f"C{k}", va="center")
-left.set(title="Two mends lower the curve; batch norm adds nothing yet", ylim=(2.1, 2.7), xlabel="step")
+left.set(
+    title="Two mends lower the curve; batch norm adds nothing yet", ylim=(2.1, 2.7), xlabel="step"
+)
 left.set_ylabel("loss (nats), mean of 1,000 batches")
 right.set(title="● 20,000 steps   ◇ recorded: 200,000", xlim=(2.09, 2.42), yticks=[])
 right.set_xlabel("validation loss (nats)")

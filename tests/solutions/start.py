@@ -17,6 +17,11 @@ def centre_by_loop(temps):
     return torch.stack([row - row.mean() for row in temps])
 
 
+def centre_in_place(temps):
+    temps -= temps.mean(1, keepdim=True)
+    return temps
+
+
 def centre_columns(temps):
     return temps - temps.mean(0)
 
@@ -37,18 +42,114 @@ def centre_by_sum(temps):
     return temps - temps.sum(1, keepdim=True)
 
 
-# --- check_exp, check_log, check_divide ---------------------------------------------------------
-
-
 class Value:
     """The lesson's, as far as these checks see it, and a factor that the tests put before it."""
 
     def __init__(self, data, inputs=()):
         self.data = data
         self.inputs = inputs
+        self.grad = 0.0
 
     def __rmul__(self, factor):
         return Value(factor * self.data, [(a, factor * local) for a, local in self.inputs])
+
+
+# --- check_backward -----------------------------------------------------------------------------
+
+
+def sort_by_stack(result):
+    """Order the values so that each comes after all that it was made from."""
+    order, seen, waiting = [], set(), [(result, False)]
+    while waiting:
+        value, is_expanded = waiting.pop()
+        if is_expanded:
+            order.append(value)
+        elif value not in seen:
+            seen.add(value)
+            waiting.append((value, True))
+            waiting += [(source, False) for source, _ in value.inputs]
+    return order
+
+
+def sort_by_recursion(result):
+    order, seen = [], set()
+
+    def visit(value):
+        if value not in seen:
+            seen.add(value)
+            for source, _ in value.inputs:
+                visit(source)
+            order.append(value)
+
+    visit(result)
+    return order
+
+
+def sort_by_distance(result):
+    order, seen = [result], {result}
+    for value in order:
+        for source, _ in value.inputs:
+            if source not in seen:
+                seen.add(source)
+                order.append(source)
+    return order[::-1]
+
+
+def walk(
+    result, order, *, clear=True, one=1.0, add=lambda before, local, grad: before + local * grad
+):
+    if clear:
+        for value in order:
+            value.grad = 0.0
+    result.grad = one
+    for value in reversed(order):
+        for source, local in value.inputs:
+            source.grad = add(source.grad, local, value.grad)
+
+
+def backward_by_stack(result):
+    walk(result, sort_by_stack(result))
+
+
+def backward_without_the_one(result):
+    walk(result, sort_by_stack(result), one=0.0)
+
+
+def backward_without_local_derivatives(result):
+    walk(result, sort_by_stack(result), add=lambda before, local, grad: before + grad)
+
+
+def backward_that_overwrites(result):
+    walk(result, sort_by_stack(result), add=lambda before, local, grad: local * grad)
+
+
+def backward_of_local_derivatives(result):
+    walk(result, sort_by_stack(result), add=lambda before, local, grad: before + local)
+
+
+def backward_by_distance(result):
+    walk(result, sort_by_distance(result))
+
+
+def backward_that_never_clears(result):
+    walk(result, sort_by_stack(result), clear=False)
+
+
+def backward_along_every_path(result):
+    for value in sort_by_stack(result):
+        value.grad = 0.0
+    waiting = [(result, 1.0)]
+    while waiting:
+        value, amount = waiting.pop()
+        value.grad += amount
+        waiting += [(source, amount * local) for source, local in value.inputs]
+
+
+def backward_by_recursion(result):
+    walk(result, sort_by_recursion(result))
+
+
+# --- check_exp, check_log, check_divide ---------------------------------------------------------
 
 
 def exp_noting_its_result(a):
@@ -165,6 +266,17 @@ def neuron_by_hand(xs, ys, weight, bias, lr, steps):
     return [weight, bias]
 
 
+def neuron_by_central_differences(xs, ys, weight, bias, lr, steps, h=1e-5):
+    def loss(w, b):
+        return sum((math.tanh(w * x + b) - y) ** 2 for x, y in zip(xs, ys, strict=True)) / len(xs)
+
+    for _ in range(steps):
+        dweight = (loss(weight + h, bias) - loss(weight - h, bias)) / (2 * h)
+        dbias = (loss(weight, bias + h) - loss(weight, bias - h)) / (2 * h)
+        weight, bias = weight - lr * dweight, bias - lr * dbias
+    return [weight, bias]
+
+
 def neuron_uphill(xs, ys, weight, bias, lr, steps):
     return descend(xs, ys, weight, bias, lr, steps, sign=1.0)
 
@@ -193,11 +305,25 @@ ROWS = {
     start.check_centre_rows: (
         [centre_by_keepdim, centre_by_loop],
         {
+            centre_in_place: "[[1.0, 3.0], [5.0, 11.0]]) raised ValueError: it changed the table",
             centre_columns: "[[1.0, 3.0], [5.0, 11.0]]",
             centre_all: "[[1.0, 3.0], [5.0, 11.0]]",
             centre_without_keepdim: "[[1.0, 3.0], [5.0, 11.0]]",
             centre_by_sum: "[[1.0, 3.0], [5.0, 11.0]]",
             centre_divided_by_rows: "[[10.0, 14.0, 18.0]",
+        },
+    ),
+    start.check_backward: (
+        [start.walk_back, backward_by_stack],
+        {
+            backward_without_the_one: "'c = a * b'",
+            backward_without_local_derivatives: "'c = a * b'",
+            backward_that_overwrites: "['a = 3', 'b = a * a']",
+            backward_of_local_derivatives: "'f = e + b'",
+            backward_by_distance: "'f = e + b'",
+            backward_that_never_clears: "'b.backward()'",
+            backward_along_every_path: "'15 times: b = b + b']) raised RuntimeError: it walks",
+            backward_by_recursion: "'3000 times: b = b + a']) raised RecursionError",
         },
     ),
     start.check_exp: (
@@ -231,6 +357,7 @@ ROWS = {
     start.check_train_neuron: (
         [neuron_by_torch, neuron_by_hand],
         {
+            neuron_by_central_differences: "[2.0], [0.8]",
             neuron_uphill: "[2.0], [0.8]",
             neuron_without_a_bias_step: "[2.0], [0.8]",
             neuron_in_the_other_order: "[2.0], [0.8]",
