@@ -135,7 +135,7 @@ claim(small_text_copied=share_copied(written), real_text_copied=share_copied(dat
 # %% [markdown]
 # Almost every run of twelve letters stands in the training text; of the true rest, none.
 #
-# Two cures are old. **Early stopping** keeps the weights of the step at which the loss on the rest was lowest. **Regularisation** makes storing hard; we meet it as weight decay below. More text is the best cure: at its best epoch our network is still behind the table of pairs of lesson 1b (Kneser–Ney), which has nothing to learn by heart with.
+# Two cures are old. **Early stopping** keeps the weights of the step at which the loss on the rest was lowest. **Regularisation** makes storing hard; section 2b.5 has one kind of it. More text is the best cure: at its best epoch our network is still behind the table of pairs of lesson 1b (Kneser–Ney), which has nothing to learn by heart with.
 
 # %% tags=["nbval-ignore-output"]
 from coursekit.models.ngram import NGram, count_ngrams, kneser_ney
@@ -188,11 +188,10 @@ names = data.names()
 vocabulary = Vocabulary(".abcdefghijklmnopqrstuvwxyz")
 parts = data.split_words(names)
 train, val, test = (word_windows(part, vocabulary, length=4).to(device) for part in parts)
-print(f"windows: training {len(train):,}, validation {len(val):,}, test {len(test):,}")
 
 
 # %% [markdown]
-# From now on the library's `fit` ([source](../coursekit/training/fit.py)) runs the loop. It makes the five steps of `train_by_hand`, with a stopwatch, a schedule and a measurement every so often. The same batches give the same losses:
+# From now on the library's `fit` ([source](../coursekit/training/fit.py)) runs the loop. It makes the five steps of `train_by_hand`, with a stopwatch and a measurement every so often. The same batches give the same losses:
 
 
 # %% tags=["data", "nbval-ignore-output"]
@@ -223,14 +222,13 @@ assert_close(by_fit, by_hand, rtol=1e-4, atol=0)
 
 
 # %% tags=["data", "nbval-ignore-output"]
-def run(model, optimiser, batches, steps, **options):
+def run(model, optimiser, lr, batches, steps, **options):
     options |= {"measure": lambda: mean_nll(model, val), "every": steps // 12}
-    return model, fit(model, optimiser, batches, steps=steps, **options)
+    return model, fit(model, optimiser(model, lr), batches, steps=steps, **options)
 
 
 ladder = {}
-model = start()
-ladder["SGD, lr 0.1"] = run(model, sgd(model, 0.1), batches_of(32), 12_000)
+model, _ = ladder["SGD, lr 0.1"] = run(start(), sgd, 0.1, batches_of(32), 12_000)
 last = [round(loss, 2) for loss in ladder["SGD, lr 0.1"][1].losses[-5:]]
 print(f"the last five batches: {last}, all validation windows: {mean_nll(model, val):.4f}")
 
@@ -252,8 +250,7 @@ noise = []
 for size in batch_sizes:
     rows = torch.randint(len(each), (400, size), generator=generator)
     noise.append(each[rows].mean(1).std().item())
-power = np.polyfit(np.log(batch_sizes), np.log(noise), 1)[0]
-claim(noise_power=power, noise_of_32=noise[2])
+claim(noise_power=np.polyfit(np.log(batch_sizes), np.log(noise), 1)[0], noise_of_32=noise[2])
 
 # %% tags=["figure", "nbval-ignore-output"]
 plt.loglog(batch_sizes, noise, "o", color="C0")
@@ -286,16 +283,14 @@ for lr in rates:
     model = start()
     sweep[lr] = fit(model, sgd(model, lr), batches_of(32), steps=1000).losses
     swept[lr] = mean_nll(model, val)
-    print(f"learning rate {lr:5}: validation loss {swept[lr]:.3f}")
 compare_guess(guess, min(swept, key=swept.get))
 small, right, large = (Score(swept[lr], on=val[:, 3], steps=1000) for lr in (0.001, 0.1, 3.0))
 claim_order(right_beats_small=(right, small), right_beats_large=(right, large))
 
 
 # %% tags=["figure", "nbval-ignore-output"]
-def draw_run(lr=0.1, smooth=20, ax=None):
-    ax = ax or plt.subplots(figsize=(8.5, 3))[1]
-    ax.plot(np.convolve(sweep[lr], np.ones(smooth) / smooth, mode="valid"), linewidth=0.8)
+def draw_run(ax, lr):
+    ax.plot(sweep[lr], linewidth=0.8)
     ax.set(title=f"lr {lr:g}", xlabel="step", yscale="log", ylim=(1.5, 60))
     ax.set_yticks([2, 3, 5, 10, 30], ["2", "3", "5", "10", "30"])
     ax.minorticks_off()
@@ -307,17 +302,9 @@ axes["all"].set(xlabel="learning rate", ylabel="validation loss (nats)", ylim=(2
 axes["all"].set_title("Too small creeps, too large explodes")
 axes["all"].text(1.1, 2.93, f"lr 3: {swept[3.0]:.0f} nats")
 for lr in (0.001, 0.1, 3.0):
-    draw_run(lr, smooth=1, ax=axes[lr])
+    draw_run(axes[lr], lr)
 axes[0.001].set_ylabel("loss of each batch")
 figure("sweep", alt="Validation loss against learning rate: lowest at 0.1; three runs below.")
-
-# %% [markdown]
-# Move through the runs of the sweep, and average over more or fewer batches:
-
-# %% tags=["live", "nbval-ignore-output"]
-from coursekit.notebook.widgets import play
-
-play(draw_run, lr=rates, smooth=[1, 20, 100])
 
 # %% [markdown]
 # From 0.03 to 0.3 the differences are small, a decade away they are large: so search in factors of three, not in steps of 0.01. The answer belongs to its question, 1,000 steps of 32 windows; a larger batch or another optimiser has its own. And must it be *one* learning rate? Early on long steps are right; later one would like short ones.
@@ -342,9 +329,8 @@ from coursekit.training.optimiser import adamw, warm_up_cosine
 library = warm_up_cosine(500)
 assert_close([our_schedule(s, 500) for s in range(500)], [library(s) for s in range(500)])
 
-model = start()
 options = {"schedule": lambda step: our_schedule(step, 12_000)}
-ladder["cosine schedule"] = run(model, sgd(model, 0.1), batches_of(32), 12_000, **options)
+ladder["cosine schedule"] = run(start(), sgd, 0.1, batches_of(32), 12_000, **options)
 
 # %% tags=["figure", "nbval-ignore-output"]
 upper, lower = plt.subplots(2, 1, figsize=(8.5, 5), sharex=True, height_ratios=[3, 1])[1]
@@ -366,9 +352,8 @@ claim_order(schedule_pays=(cosine, constant))
 # The other cure for noise is a larger **batch**. Sixteen times the windows, a quarter of the noise: that allows a learning rate five times as large, and a quarter of the steps will do. And such a step takes far less than sixteen times as long, because a step of 32 windows is mostly overhead; the ladder below has the seconds.
 
 # %% tags=["data", "nbval-ignore-output"]
-model = start()
 options = {"schedule": warm_up_cosine(3000)}
-ladder["batches of 512, lr 0.5"] = run(model, sgd(model, 0.5), batches_of(512), 3000, **options)
+ladder["batches of 512, lr 0.5"] = run(start(), sgd, 0.5, batches_of(512), 3000, **options)
 
 # %% [markdown]
 # ## 2b.5 AdamW
@@ -407,9 +392,8 @@ for t in range(1, 21):
 assert_close(list(ours.parameters()), list(theirs.parameters()), rtol=1e-4, atol=1e-5)
 
 # %% tags=["data", "nbval-ignore-output"]
-model = start()
 options = {"schedule": warm_up_cosine(2000)}
-ladder["AdamW, lr 0.005"] = run(model, adamw(model, 0.005), batches_of(512), 2000, **options)
+ladder["AdamW, lr 0.005"] = run(start(), adamw, 0.005, batches_of(512), 2000, **options)
 
 # %% [markdown]
 # Where does the gain come from? Compare the two models window by window: for each letter, by how much AdamW lowers the loss of the validation windows that have this letter in their context.
@@ -460,15 +444,18 @@ claim(decay_wrong_sign=climb(+1), decay_right_sign=climb(-1))
 
 
 # %% tags=["data", "nbval-ignore-output"]
-contexts, row = torch.unique(train[:, :3], dim=0, return_inverse=True)
-counts = torch.zeros(len(contexts), 27, device=device)
-counts.index_put_((row, train[:, 3]), torch.ones(len(train), device=device), accumulate=True)
+def group(windows):
+    contexts, row = torch.unique(windows[:, :3], dim=0, return_inverse=True)
+    followed_by = F.one_hot(windows[:, 3], 27).float()  # a 1 for the letter that follows
+    counts = torch.zeros(len(contexts), 27, device=windows.device)
+    return contexts, counts.index_add(0, row, followed_by)
 
 
 def table_loss(logits, counts):
     return -(counts * logits.log_softmax(-1)).sum() / counts.sum()
 
 
+contexts, counts = group(train)
 one_by_one = each_loss(model, train).mean().item()
 assert_close(table_loss(model(contexts), counts).item(), one_by_one, rtol=1e-5, atol=0)
 print(f"{len(train):,} windows, {len(contexts):,} different contexts")
@@ -479,13 +466,14 @@ print(f"{len(train):,} windows, {len(contexts):,} different contexts")
 
 
 # %% tags=["data", "nbval-ignore-output"]
+from functools import partial
 from itertools import repeat
 
 
 def run_all_data(model, steps, lr=0.03, decay=0.0):
     options = {"schedule": warm_up_cosine(steps), "loss": table_loss}
-    optimiser = adamw(model, lr, weight_decay=decay)
-    return run(model, optimiser, repeat((contexts, counts)), steps, **options)
+    with_decay = partial(adamw, weight_decay=decay)
+    return run(model, with_decay, lr, repeat((contexts, counts)), steps, **options)
 
 
 best = start(d_embedding=24, normalised=True)
@@ -612,48 +600,15 @@ figure("letters", alt="A histogram of random fives around 1; the vowels at its l
 # %% [markdown]
 # A sixth closer than usual: chance hardly ever does that. A map alone proves nothing. Of a network with only *two* numbers per letter (seed 42, 250 steps) we drew one: *a*, *e*, *i*, *u* stood together in a corner, yet 42 % of random fives lay as close as the five vowels.
 #
-# Everything above was measured on one list of words. Now take yours.
-
-# %% [markdown] tags=["exercise"]
-# > **Exercise 2b.2 (investigate, 30 minutes).** Bring a list of words of your own: towns, plants, verbs of your language without accents, the words of a book (letters a to z only, forty at least). Write `try_words(words, decay)` from the pieces of this lesson: split, windows, grouped contexts, 200 steps of the last recipe, the validation loss every ten steps. Then fill in the table. How many of *your* words does the network need to pass the table of counts? Does weight decay or early stopping help it more? Which hyperparameter would you change next, and on which set may you look when you do?
-# >
-# > | words | training loss | lowest validation loss | table of counts |
-# > |---|---|---|---|
-# > | all of mine | | | |
-# > | a quarter of them | | | |
-# > | all, without weight decay | | | |
-# >
-# > <details><summary>Hint 1</summary><code>group_windows(windows, 27)</code> in <code>coursekit.windows.tokens</code> and <code>table_nll</code> in <code>coursekit.evaluate.likelihood</code> are our contexts, counts and <code>table_loss</code> as functions; <code>fit(…, measure=…, every=10)</code> notes the validation loss.</details>
-# > <details><summary>Hint 2</summary>A validation set of a hundred words has some 600 letters: by section 2b.2, its loss is uncertain by 0.06. Differences below that say nothing.</details>
+# Everything above was measured on one list of words. `try_words` does it for any: split, windows, 200 steps of the last recipe, and the table of counts beside it.
 
 
-# %% tags=["stub"]
-my_words = None  # such as open("plants.txt").read().split()
-
-
-def try_words(words, decay=0.5): ...  # prints what belongs into a row of the table
-
-
-# %% tags=["check"]
-from coursekit.exercises.stub import answer_or
-
-words = answer_or(my_words, names[:400])
-for some, decay in ((words, 0.5), (words[::4], 0.5), (words, 0.0)):
-    try_words(some, decay)
-
-
-# %% tags=["solution"]
-from coursekit.evaluate.likelihood import table_nll
-from coursekit.windows.tokens import group_windows
-
-my_words = None
-
-
+# %% tags=["data", "nbval-ignore-output"]
 def try_words(words, decay=0.5):
     seen, held, _ = (word_windows(part, vocabulary, 4) for part in data.split_words(words))
     model = start(d_embedding=24, normalised=True).cpu()
-    optimiser, batches = adamw(model, 0.03, weight_decay=decay), repeat(group_windows(seen, 27))
-    options = {"schedule": warm_up_cosine(200), "loss": table_nll, "every": 10}
+    optimiser, batches = adamw(model, 0.03, weight_decay=decay), repeat(group(seen))
+    options = {"schedule": warm_up_cosine(200), "loss": table_loss, "every": 10}
     options["measure"] = lambda: mean_nll(model, held)
     history = fit(model, optimiser, batches, steps=200, **options)
     lowest = min(loss for _, loss in history.measured)
@@ -662,7 +617,19 @@ def try_words(words, decay=0.5):
     print(f"validation {lowest:.2f} at best, table of counts {table:.2f}")
 
 
-# %% [markdown]
+try_words(names[:400])
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 2b.2 (investigate, 30 minutes).** Bring a list of words of your own: towns, plants, verbs of your language without accents, the words of a book (letters a to z only, forty at least), such as `open("plants.txt").read().split()`. How many of *your* words does the network need to pass the table of counts? Does weight decay or early stopping help it more? Which hyperparameter would you change next, and on which set may you look when you do?
+# >
+# > | words | training loss | lowest validation loss | table of counts |
+# > |---|---|---|---|
+# > | all of mine | | | |
+# > | a quarter of them: `words[::4]` | | | |
+# > | all, without weight decay | | | |
+# >
+# > <details><summary>Hint</summary>A validation set of a hundred words has some 600 letters: by section 2b.2, its loss is uncertain by 0.06. Differences below that say nothing.</details>
+#
 # <details><summary>What we found, with names</summary>
 #
 # | names, most frequent first | training loss | lowest validation loss | table of counts |
