@@ -37,7 +37,7 @@ test-gpu: $(READY) ## the notebooks and the training loop with a CUDA GPU; claim
 	@$(PYTHON) -m pytest -o addopts= -p no:cacheprovider tests/test_cuda.py
 
 unit: $(READY) ## the tests without the notebooks
-	@$(PYTHON) -m pytest tests
+	@$(PYTHON) -m pytest tests -m "not lesson"
 
 away: $(READY) ## the notebooks from a wheel, far from the clone (NB=01: one)
 	@$(PYTHON) -m tests.away $(NB)

@@ -20,6 +20,7 @@ def site(wheel, tmp_path_factory):
     return install(wheel, tmp_path_factory.mktemp("away"))
 
 
+@pytest.mark.lesson
 def test_a_notebook_runs_far_from_the_clone_and_leaves_nothing_behind(site):
     assert run_away(ROOT / "notebooks/01_bigrams.ipynb", site) == ""
 

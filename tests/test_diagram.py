@@ -260,3 +260,10 @@ def test_a_mistake_is_refused_in_one_sentence(mistake, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         mistake(made())
     assert not plt.get_fignums()
+
+
+def test_it_is_saved_twice_and_stays_where_it_is():
+    ax = fan().draw()
+    for _ in range(2):
+        ax.figure.savefig(io.BytesIO(), format="png")
+    assert ax.get_position().bounds == (0, 0, 1, 1)

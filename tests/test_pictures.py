@@ -70,8 +70,8 @@ def test_each_line_has_its_name_at_its_end_and_no_two_touch():
     ax.plot([0, 1], [0, 0])
     ax.set(xlim=(0, 1), ylim=(0, 10))
     name_lines(ax, gap=0.1)
-    places = {text.get_text(): text.get_position() for text in ax.texts}
-    assert places == {"up": (1.015, 0.5), "down": (1.015, pytest.approx(0.6))}
+    spots = {text.get_text(): text.get_position() for text in ax.texts}
+    assert spots == {"up": (1.015, 0.5), "down": (1.015, pytest.approx(0.6))}
     assert [text.get_color() for text in ax.texts] == [line.get_color() for line in ax.lines[:2]]
 
 

@@ -21,6 +21,7 @@ NEW = [lesson for lesson in LESSONS if lesson.name not in NOT_YET]
 OLD = [lesson for lesson in LESSONS if lesson.name in NOT_YET]
 
 
+@pytest.mark.lesson
 @pytest.mark.parametrize("lesson", NEW, ids=lambda lesson: lesson.name)
 def test_it_runs_solved_with_every_cell_twice(lesson):
     said = printed_by_checks(run_solved(lesson, twice=True))

@@ -58,6 +58,6 @@ def test_without_a_gradient_matrices_and_vectors_shrink_and_biases_stay():
 
 def test_a_lower_temperature_is_always_more_certain():
     logits = 3 * torch.randn(149, 39, generator=torch.Generator().manual_seed(42))
-    share = [(logits / temperature).softmax(-1) for temperature in (0.5, 0.8, 1.0)]
-    entropy = torch.stack([-(p * p.log()).sum(-1) for p in share])
+    chances = [(logits / temperature).softmax(-1) for temperature in (0.5, 0.8, 1.0)]
+    entropy = torch.stack([-(p * p.log()).sum(-1) for p in chances])
     assert (entropy.diff(dim=0) > 0).all()

@@ -110,7 +110,8 @@ class Diagram:
         key = sum(text_size(kind)[0] + 3 * PAD for kind in kinds) if len(kinds) > 1 else 0.0
         grid = Layout([*self.boxes.values()], self.arrows, self.groups, text_size, least=key)
         lines = [grid.route(arrow) for arrow in self.arrows]
-        canvas = plt.figure(layout="none")
+        canvas = plt.figure()
+        canvas.set_layout_engine("none")  # at last, or the first of two savings brings it back
         ax = canvas.add_axes((0, 0, 1, 1))
         width, height = grid.width, grid.height
         for group in sorted(self.groups, key=lambda group: -len(group.members)):

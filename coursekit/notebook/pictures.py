@@ -108,9 +108,9 @@ def name_lines(ax: Axes, gap: float = 0.07) -> Axes:
 def _last_seen(ax: Axes, line: Line2D) -> tuple[float, float]:
     """Return the last point of a line inside the axes, as fractions of their width and height."""
     points = np.column_stack([line.get_xdata(), line.get_ydata()])
-    places = (ax.transScale + ax.transLimits).transform(points)
-    inside = places[((places >= -1e-9) & (places <= 1 + 1e-9)).all(1)]
-    x, y = inside[-1] if len(inside) else places[-1].clip(0, 1)
+    spots = (ax.transScale + ax.transLimits).transform(points)
+    inside = spots[((spots >= -1e-9) & (spots <= 1 + 1e-9)).all(1)]
+    x, y = inside[-1] if len(inside) else spots[-1].clip(0, 1)
     return float(x), float(y)
 
 

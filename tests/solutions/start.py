@@ -17,7 +17,7 @@ def centre_by_loop(temps):
     return torch.stack([row - row.mean() for row in temps])
 
 
-def centre_in_place(temps):
+def centre_writing(temps):
     temps -= temps.mean(1, keepdim=True)
     return temps
 
@@ -305,7 +305,7 @@ ROWS = {
     start.check_centre_rows: (
         [centre_by_keepdim, centre_by_loop],
         {
-            centre_in_place: "[[1.0, 3.0], [5.0, 11.0]]) raised ValueError: it changed the table",
+            centre_writing: "[[1.0, 3.0], [5.0, 11.0]]) raised ValueError: it changed the table",
             centre_columns: "[[1.0, 3.0], [5.0, 11.0]]",
             centre_all: "[[1.0, 3.0], [5.0, 11.0]]",
             centre_without_keepdim: "[[1.0, 3.0], [5.0, 11.0]]",
