@@ -24,13 +24,14 @@ rows = [
 
 @pytest.fixture
 def kept(bare, monkeypatch, tmp_path):
-    """Two committed lessons, one of them running; return what is displayed."""
+    """Three committed lessons, the second of them running; return what is displayed."""
     monkeypatch.setenv("COURSEKIT_CLAIMS", str(tmp_path))
     (tmp_path / "boards.toml").write_text(BOARDS)
     pairs = {"claims": {"count-nll": 2.45401}, "samples": {"pairs": ["mor", "ax"]}}
     (tmp_path / "01_pairs.json").write_text(json.dumps(pairs))
     net = {"claims": {"net-nll": 2.1, "long-nll": 2.0}, "samples": {}}
     (tmp_path / "02_net.json").write_text(json.dumps(net))
+    (tmp_path / "09_later.json").write_text(json.dumps({"claims": {"later": 1.0}, "samples": {}}))
     shown = []
     monkeypatch.setattr(
         "coursekit.notebook.board.display", lambda thing: shown.append(thing.data.splitlines())
@@ -39,7 +40,7 @@ def kept(bare, monkeypatch, tmp_path):
     return shown
 
 
-def test_a_board_has_a_row_for_each_model_of_a_committed_lesson(kept):
+def test_a_board_has_a_row_for_each_model_of_the_lessons_so_far(kept):
     scoreboard("names")
     assert kept == [
         [

@@ -190,7 +190,7 @@ class TestNotebook:
     def test_a_cell_is_short(self, lesson):
         lengths = [len(source(cell).splitlines()) for cell in cells(lesson)]
         assert max(lengths) <= 25
-        assert statistics.median(lengths) <= 6
+        assert statistics.median(lengths) <= (6 if lesson.name in NOT_YET else 10)
 
     def test_tags_are_known_and_figures_are_tagged(self, lesson):
         for cell in cells(lesson) + cells(lesson, "markdown"):

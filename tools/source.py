@@ -207,12 +207,16 @@ def _runs_in(lesson: Lesson) -> str:
 
 
 def _study(cells: list[NotebookNode]) -> str:
-    """Estimate hours: a minute a code cell, 200 words a minute, 15 minutes an exercise to build."""
+    """Estimate hours: a minute a code cell, 200 words a minute, and the exercises.
+
+    An exercise takes the minutes that it names; one to build that names none takes 15.
+    """
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     words = len(re.sub(r"<details>.*?</details>", "", prose, flags=re.DOTALL).split())
     code = sum(cell.cell_type == "code" for cell in cells)
-    builds = len(re.findall(r"\*\*Exercise [\w.]+ \(build", prose))
-    hours = (code + words / 200 + 15 * builds) / 60
+    named = re.findall(r"\*\*Exercise [\w.]+ \([\w-]+, (\d+) minutes\)", prose)
+    unnamed = len(re.findall(r"\*\*Exercise [\w.]+ \(build\)", prose))
+    hours = (code + words / 200 + sum(map(int, named)) + 15 * unnamed) / 60
     return "about an hour" if hours < 1.25 else f"about {round(2 * hours) / 2:g} hours"
 
 

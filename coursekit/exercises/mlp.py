@@ -25,7 +25,8 @@ def check_batch_norm(solution: Callable[[int], Any]) -> None:
     """Check a class that is batch norm as a layer, called with a batch and whether it trains.
 
     A case gives the batches of training, the numbers to normalise after them, whether that is
-    training, too, and the gain and shift that the layer then has.
+    training, too, and the gain and shift that the layer then has. In training, the gradient at the
+    numbers counts as well.
     """
     first = torch.tensor([[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]])
     second = torch.tensor([[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]])
@@ -47,22 +48,34 @@ def check_batch_norm(solution: Callable[[int], Any]) -> None:
 
     def build_and_call(
         batches: Tensor, last: Tensor, training: bool, gain: Tensor, shift: Tensor
-    ) -> Tensor:
+    ) -> dict[str, Tensor]:
         layer = solution(len(gain))
         for batch in batches:
-            layer(batch, training=True)
+            layer(batch.clone().requires_grad_(), training=True)
+            if getattr(getattr(layer, "mean", None), "requires_grad", False):
+                raise ValueError("its running statistics keep the graph of each batch: detach them")
         layer(torch.full((2, len(gain)), 9.0), training=False)  # must leave no trace
         layer.gain, layer.shift = gain, shift
-        return layer(last, training=training)
+        x = last.clone().requires_grad_()
+        return with_gradient(layer(x, training=training), x, training)
+
+    def with_gradient(answer: Tensor, x: Tensor, training: bool) -> dict[str, Tensor]:
+        weights = torch.arange(answer.numel()).view_as(answer) + 1.0
+        found = {"output": answer.detach()}
+        if training:
+            found["gradient at x"] = torch.autograd.grad((weights * answer**2).sum(), x)[0]
+        return found
 
     def reference(
         batches: Tensor, last: Tensor, training: bool, gain: Tensor, shift: Tensor
-    ) -> Tensor:
+    ) -> dict[str, Tensor]:
         mean, variance = torch.zeros(len(gain)).double(), torch.ones(len(gain)).double()
         for batch in batches:
             F.batch_norm(batch.double(), mean, variance, training=True, momentum=0.1)
         parameters = (gain.double(), shift.double())
-        return F.batch_norm(last.double(), mean, variance, *parameters, training=training)
+        x = last.double().requires_grad_()
+        answer = F.batch_norm(x, mean, variance, *parameters, training=training)
+        return with_gradient(answer, x, training)
 
     build_and_call.__name__ = getattr(solution, "__name__", "your class")
     agree(solution if is_stub(solution) else build_and_call, reference, cases, tolerance=1e-4)

@@ -27,7 +27,7 @@ def check_centre_rows(solution: Callable[[Tensor], Tensor]) -> None:
 
     cases = [
         (torch.tensor([[1.0, 3.0], [5.0, 11.0]]),),  # square: a wrong axis raises nothing
-        (torch.tensor([[10.0, 14.0, 18.0], [20.0, 20.0, 26.0]]),),
+        (torch.tensor([[10.5, 14.0, 18.0, 11.5], [20.0, 20.0, 26.0, 18.0], [1.0, 2.0, 4.0, 3.0]]),),
     ]
     agree(watched, lambda temps: temps - temps.mean(1, keepdim=True), cases)
 
@@ -87,7 +87,7 @@ def check_backward(solution: Callable[[Any], None]) -> None:
     cases = [
         (["a = 3", "b = 4", "c = a * b"],),
         (["a = 3", "b = a * a"],),
-        (["a = 2", "b = a * a", "c = b * b", "d = b + a", "e = c * d", "f = e + b"],),
+        (["a = 2", "b = a * a", "c = b * b", "d = b + a", "e = d + a", "f = e + a", "g = f * c"],),
         (["a = 3", "b = a * a", "b.backward()", "c = b + a"],),
         (["a = 1", "b = a + a", "15 times: b = b + b"],),
         (["a = 1", "b = a + a", "3000 times: b = b + a"],),
@@ -202,9 +202,20 @@ class _Watched(list[Any]):
         self.reads = reads
 
     def __iter__(self) -> Iterator[Any]:
+        self._take_ticket()
+        return super().__iter__()
+
+    def __reversed__(self) -> Iterator[Any]:
+        self._take_ticket()
+        return super().__reversed__()
+
+    def __getitem__(self, k: Any) -> Any:
+        self._take_ticket()
+        return super().__getitem__(k)
+
+    def _take_ticket(self) -> None:
         if next(self.reads, None) is None:
             raise RuntimeError("it walks every path on its own: let each value pass on once")
-        return super().__iter__()
 
 
 def _noted_by(solution: Callable[..., Any]) -> Callable[[list[float]], Any]:
@@ -222,7 +233,8 @@ def _noted_by(solution: Callable[..., Any]) -> Callable[[list[float]], Any]:
             raise TypeError(f"return a Value with its inputs, not {type(answer).__name__}")
         reached = _push(answer)
         named = {
-            f"derivative by input {n}": reached.get(id(one), 0.0) for n, one in enumerate(inputs, 1)
+            f"derivative with respect to input {n}": reached.get(id(one), 0.0)
+            for n, one in enumerate(inputs, 1)
         }
         return {"its number": answer.data} | named
 
@@ -253,7 +265,7 @@ def _noted(operation: Callable[..., Tensor]) -> Callable[[list[float]], dict[str
         gradients = torch.autograd.grad(answer, inputs)
         noted = {"its number": answer.item()}
         for position, gradient in enumerate(gradients, 1):
-            noted[f"derivative by input {position}"] = gradient.item()
+            noted[f"derivative with respect to input {position}"] = gradient.item()
         return noted
 
     return call

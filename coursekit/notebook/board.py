@@ -33,7 +33,7 @@ def keep_sample(**samples: Any) -> None:
 
 
 def scoreboard(board: str) -> None:
-    """Display one of the boards, a row for each model of a lesson that is committed.
+    """Display one of the boards: the models of the committed lessons, up to the one that runs.
 
     Raises:
         ValueError: if there is no such board.
@@ -43,7 +43,8 @@ def scoreboard(board: str) -> None:
         raise ValueError(f"no board {board!r}: there are {', '.join(boards)}")
     about = boards[board]
     lines = [f"| model | {about['unit']} | {about['sample']} |", "|:--|--:|:--|"]
-    for row in about["rows"]:
+    last = session.notebook or "~"  # outside of a lesson, all
+    for row in (row for row in about["rows"] if row["notebook"] <= last):
         kept = read_kept(row["notebook"])
         if row["claim"] in kept["claims"]:
             here = row["notebook"] == session.notebook

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0 · Start: how does a program learn from its mistakes?
 #
-# Below is a curve that should pass through eight temperatures and misses all of them. Twenty-five numbers determine its shape, all but one drawn at random, and nobody is going to set them by hand: a program will look at the mistakes and move each number a little, three thousand times, until the curve fits. Language models learn in the same way, with more numbers. So there is one question: **which way should each number move?**
+# Below is a curve that should pass through eight temperatures and misses all of them. Twenty-five numbers determine its shape, all but one drawn at random. A program will look at the mistakes and move each number a little, three thousand times, until the curve fits. So there is one question: **which way should each number move?**
 #
 # **Afterwards you can** use PyTorch's tensors, say what a gradient is, and train a model in five lines; and you will have written `backward()`, the machine that finds gradients, in plain Python.
 #
@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the class that you will build follows Karpathy's micrograd (2020). The way backward through a graph was found by Linnainmaa (1970), and again by Werbos (1974); Rumelhart, Hinton and Williams (1986) made networks learn with it. PyTorch: Paszke and others (2019).
+# **Sources**: the class that you will build follows Karpathy's micrograd (2020). Going backward through a graph is due to Linnainmaa (1970) and Werbos (1974); Rumelhart, Hinton and Williams (1986) made networks learn with it. PyTorch: Paszke and others (2019).
 
 # %% tags=["setup", "machine"]
 import math
@@ -29,9 +29,9 @@ from coursekit.notebook.widgets import play
 device = setup("00_start", seed=42)
 
 # %% [markdown]
-# Run the cells from top to bottom (Shift + Enter). Three things come up in every lesson:
+# Run the cells from top to bottom (Shift + Enter). Three things come up again and again:
 #
-# - **Guesses.** A cell with `guess = None` waits for you. Type a number, run on, and the next output shows it next to the measured value, which may be on the page already: guess before you scroll. A wrong guess is what you will remember.
+# - **Guesses.** A cell with `guess = None` waits for you. Type a number, run on, and the next output shows it next to the measured value, which may be on the page already: guess before you scroll.
 # - **Claims.** A line that begins with ✓ is a number that was just measured, and in brackets the reason to expect it. Change the code, and it may turn into ✗: that is the effect of your change.
 # - **Exercises.** You write the code where `...` stands and run the check, which names the first case where your answer fails. The solution is folded away below it.
 #
@@ -87,7 +87,7 @@ print(temps - temps.mean())
 print("warmest", temps.max().item())
 
 # %% [markdown]
-# The first line asks for 16 digits per number, **float64**. PyTorch's usual float32 keeps 7, enough for training; but we want to compare to the last digit. `.item()` takes a single number out of its tensor.
+# The first line asks for 16 digits per number, **float64**. PyTorch's usual float32 keeps 7; we want results that agree to the last digit. `.item()` takes a single number out of its tensor.
 #
 # The same eight numbers can also be arranged along two axes: a **matrix**, here with one row for the first half of the day and one for the second. Sums and means go along an axis, and **the axis that you name is the one that disappears**:
 
@@ -101,7 +101,7 @@ print("mean(1)", halves.mean(1), "shape", halves.mean(1).shape)
 # %% [markdown]
 # `sum(0)` adds the two rows: four numbers are left. `sum(1)` adds along each row: two are left, one for each half of the day.
 #
-# One last thing before we use this. The S-shaped piece $v \tanh(wx + b)$ is called a **neuron**. Its three numbers are **parameters**, numbers that training may move: the **weight** $w$, the **bias** $b$, and the output weight $v$.
+# The S-shaped piece $v \tanh(wx + b)$ is called a **neuron**. Its three numbers are **parameters**, numbers that training may move: the **weight** $w$, the **bias** $b$, and the output weight $v$.
 
 # %% tags=["figure"]
 grid = torch.linspace(-3, 3, 121)
@@ -117,7 +117,7 @@ for setting, *spots in [
         ax.text(*spot, f"{setting:g}".replace("-", "−"), color=color)
         ax.set(title=f"three values of ${name}$", xlabel="$x$")
 panels[0].set_ylabel(r"$v\,\tanh(wx + b)$")
-plt.suptitle("A neuron is an S: w flips or steepens it, b moves it, v stretches it")
+plt.suptitle("A neuron is an S: a sign flips it; w sets how steep, b where, v how high")
 figure("neuron", alt="S-shaped curves in three panels: flipped or steeper, moved, stretched.")
 
 # %% [markdown]
@@ -152,7 +152,9 @@ by_loop = torch.tensor([curve(hour) for hour in clock])  # slow, and right
 for axis in (0, 1):
     whole, few = parts.sum(axis), parts[:5].sum(axis)  # few: five hours, eight neurons
     off = (whole + lift - by_loop).abs().max()
-    print(f"sum({axis}): {len(whole)} numbers, off by {off:.2f} °C; of five hours {len(few)}")
+    print(
+        f"sum({axis}): {len(whole)} numbers, off by {off:.2f} °C; with five hours: {len(few)} numbers"
+    )
 assert_close(outputs @ v, parts.sum(1))
 compare_guess(guess, 1)
 claim(wrong_axis=(parts.sum(0) + lift - by_loop).abs().max())
@@ -179,7 +181,7 @@ ax.set_title("Both sums are eight numbers, and only one is the curve", pad=10)
 figure("two-sums", alt="An 8 by 8 table: its row sums are the curve, its column sums are not.")
 
 # %% [markdown]
-# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised, because hours and neurons are both eight. Three habits protect you: say in a comment what each axis *is*; compare once with something slow and certain; and give each axis a length of its own while you try things: with five hours, `sum(0)` still gives eight numbers. A fourth is to let the operator choose: the **matrix product** `outputs @ v` multiplies and adds in one go, always along the last axis of its left side. In section 0.6 this mistake comes back and does something worse.
+# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised, because hours and neurons are both eight. Three habits protect you: say in a comment what each axis *is*; check it once against a slow version that you trust; and give each axis a length of its own while you try things: with five hours, `sum(0)` still gives eight numbers. A fourth is to let the operator choose: the **matrix product** `outputs @ v` multiplies and adds in one go, always along the last axis of its left side. (Turned round, `v @ outputs` is wrong, and silent.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.1 (warm-up, 5 minutes).** A table `temps` holds one row per day and one column per reading. Write `centre_rows(temps)`: from each number, subtract the mean *of its day*. Leave the table that you are given as it is.
@@ -231,7 +233,7 @@ print(f"loss {loss_of(parameters):.2f} °C², its root {loss_of(parameters) ** 0
 
 
 # %% [markdown]
-# Which way should the last number go, the lift? Raise it by a small $h$, leave the other 24 alone, and see how much the loss changes *for each degree of lift*.
+# Which way should the last number, the lift, go? Raise it by a small $h$, leave the other 24 alone, and see how much the loss changes *for each degree of lift*.
 
 
 # %%
@@ -271,7 +273,7 @@ figure("lift", alt="A parabola: the loss over the lift. A line touches it at 0 a
 
 
 # %% [markdown]
-# Down by 31.18 from 275.29 would be 244.11. It is 1 more, because the loss is a curve and the line only touches it. For a small step the line is good enough.
+# Down by 31.18 from 275.29 would be 244.11. It is 1 more: an error $e$ that grows by 1 has the square $e^2 + 2e + 1$, and the line leaves out the last 1.
 #
 # Now do the same for all 25 numbers. The 25 derivatives together are the **gradient**. The way down is to move every number *against* its derivative.
 
@@ -295,7 +297,7 @@ claim(evaluations=evaluations)
 #
 # ## 0.4 Numbers that remember where they came from
 #
-# Take one neuron and one point, with the loss $(\tanh(\text{weight} \cdot \text{point} + \text{bias}) - \text{target})^2$: four operations and a square. If we know how each operation responds to a nudge, we can follow a nudge of the weight through them, up to the loss. For that, a number has to remember what it was made from:
+# Take one neuron, without its output weight, and one point, with the loss $(\tanh(\text{weight} \cdot \text{point} + \text{bias}) - \text{target})^2$: four operations and a square. If we know how each operation responds to a nudge, we can follow a nudge of the weight through them, up to the loss. For that, a number has to remember what it was made from:
 
 
 # %%
@@ -329,7 +331,7 @@ def tanh(a):
 
 
 # %% [markdown]
-# Python calls `Value.__mul__` when it meets `a * b`. So we hand our functions to the class, and compute the loss one operation at a time, each result with a name:
+# Python calls `Value.__mul__` when it meets `a * b`. So we hand our functions to the class, and compute the loss one operation at a time, each result with a name. (Both sides must be a `Value`: `weight * Value(2.0)`, not `weight * 2.0`.)
 
 # %%
 Value.__add__, Value.__sub__, Value.__mul__, Value.tanh = add, subtract, multiply, tanh
@@ -361,7 +363,7 @@ draw_graph(named).set_title("Each arrow says how fast its head changes when its 
 figure("graph", alt="Nine boxes from weight to loss, with a local derivative on each arrow.")
 
 # %% [markdown]
-# Now nudge the weight by a little $h$. The product changes by $2h$, because 2.00 stands on the arrow. The sum passes that on unchanged, the tanh multiplies it by 0.79, and so on: along a path, the local derivatives **multiply**. That is the **chain rule**.
+# Now nudge the weight by a little $h$. The product changes by $2h$, because the arrow is labelled 2.00. The sum passes that on unchanged, the tanh multiplies it by 0.79, and so on: along a path, the local derivatives **multiply**. That is the **chain rule**.
 #
 # The error is used twice, so two arrows lead from it to the loss. A nudge travels along both, and their effects **add**. So the derivative is the sum, over all paths, of the products along each path.
 
@@ -391,7 +393,7 @@ print("visits:", push(loss, 1.0))
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, point {point.grad:.6f}")
 
 # %% [markdown]
-# Every derivative is right. But `push` made 17 visits for 9 values, because it went to the error, and to all that leads there, twice.
+# The weight's derivative is right, and so are the others. But `push` made 17 visits for 9 values, because it visited the error, and everything that leads to it, twice.
 #
 # **Predict.** Double a number twenty times by `last = last + last`. That makes 21 values. How many visits does `push` make?
 
@@ -414,7 +416,7 @@ claim(visits=visits)
 # The remedy is patience: a value should wait for *all* its contributions, add them, and pass the sum on once. So the values take turns, each after everything that uses it; such an order is called a **topological order**. How does a value know that nothing more will come? It counts the arrows that leave it.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 0.2 (build, 30 minutes).** `backward(result)` sets the `grad` of `result`, and of every value that it was computed from, to the derivative of `result` by that value, whatever was there before. Each value passes on once. Don't let a function call itself: Python stops at about 1,000 calls within calls, and graphs can be deeper. The check writes its graphs as code, and all the paths of `push` are the judge.
+# > **Exercise 0.2 (build, 30 minutes).** `backward(result)` sets the `grad` of `result`, and of every value that it was computed from, to the derivative of `result` with respect to that value, whatever was there before. Each value passes on once. Don't let a function call itself: Python stops at about 1,000 calls within calls, and graphs can be deeper. The check compares your gradients with those of `push`, and shows the graph as lines of code.
 # >
 # > <details><summary>Hint 1</summary>First find the values and count their uses. Keep a list of values to look at; take one out, and for each of its inputs add 1 to its count in a dictionary (<code>a * a</code> uses <code>a</code> twice). An input that wasn't in the dictionary yet goes into the list. Then set every gradient to 0.</details>
 # > <details><summary>Hint 2</summary>Now give the result a 1, and make a list of values that are ready, with the result alone. Take one out. To the gradient of each of its inputs add the local derivative times its own gradient, and take 1 off that input's count. At 0, the input is ready.</details>
@@ -467,7 +469,7 @@ loss.backward()
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, point {point.grad:.6f}")
 
 # %% [markdown]
-# The same gradients, with one visit to each value. This is **backpropagation**, the **backward pass**. It is also called *reverse mode*: it starts from one number, the loss, and a single walk finds the derivatives by all inputs, however many. The price is memory: all values are kept until the walk comes by.
+# The same gradients, with one visit to each value. This is **backpropagation**, the **backward pass**. It is also called *reverse mode*: it starts from one number, the loss, and a single walk finds the derivatives with respect to all inputs, however many, for about twice the cost of the forward pass. The price is memory: all values are kept until the walk comes by. PyTorch's name for the machinery is **autograd**.
 
 # %% tags=["figure"]
 in_order = [value for value, _ in named.values()]  # as they were made
@@ -476,7 +478,7 @@ figure("backward", alt="The same nine boxes, with gradients: −3.97 at the weig
 
 
 # %% [markdown]
-# Move the slider to let the gradients arrive one at a time, and check a few: each is the sum, over the arrows that leave the box, of the number on the arrow times the gradient at its head.
+# Move the slider to let the gradients arrive one at a time, and check a few (the numbers are rounded): each is the sum, over the arrows that leave the box, of the number on the arrow times the gradient at its head.
 
 
 # %% tags=["live", "nbval-ignore-output"]
@@ -516,7 +518,7 @@ assert_close(torch.tensor([one.grad for one in ours]), theirs.grad, rtol=1e-12, 
 print(f"nudging is off by {(gradient - theirs.grad).abs().max():.0e}")
 
 # %% [markdown]
-# All 25 agree with PyTorch's to twelve digits, and with the nudges of section 0.3 as far as nudges can be trusted. Those took 26 evaluations of the loss. This took one forward pass and one backward pass, as it would for 124 million parameters. All training rests on that.
+# All 25 agree with PyTorch's to twelve digits, and nearly with the nudges of section 0.3. Those took 26 evaluations of the loss. This took one forward pass and one backward pass, which is about three evaluations, for 25 parameters or for 124 million.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.3 (build, 20 minutes).** Three more operations for your `Value`: $e^a$, $\ln a$ and $a / b$. Each returns a `Value` with its number and its inputs, as `multiply` does. Find the local derivatives yourself.
@@ -560,17 +562,17 @@ exercises.check_log(log)
 exercises.check_divide(divide)
 
 # %% [markdown]
-# With these three you can write the loss by which every language model is trained. Two letters have scores, `a = Value(2.0)` and `b = Value(0.5)`. The probability of the first is `p = divide(exp(a), exp(a) + exp(b))`, and the loss is `Value(0.0) - log(p)`. Go backward and compare `a.grad` with `p.data - 1`.
+# With these three you can write the loss by which language models are trained, and those of the next lessons. Two letters have scores (*logits*), `a = Value(2.0)` and `b = Value(0.5)`. The probability of the first is `p = divide(exp(a), exp(a) + exp(b))`, and the loss is `Value(0.0) - log(p)`. Run the backward pass and compare `a.grad` with `p.data - 1`.
 #
 # <details><summary>What you should see</summary>
 #
-# `p.data` is 0.8176, and `a.grad` is −0.1824, which is $p - 1$; `b.grad` is +0.1824. The likelier the right letter was already, the weaker the push.
+# `p.data` is 0.8176, and `a.grad` is −0.1824, which is $p - 1$; `b.grad` is +0.1824. The more probable the right letter already was, the weaker the push.
 #
 # </details>
 #
 # ## 0.6 Five lines that learn
 #
-# A loss, its gradient, a small step against it: what is left is to repeat. First with the machine that you built:
+# A loss, its gradient, a small step against it: what is left is to repeat. First with your own machine (or, if you have not written `backward` yet, with ours):
 
 # %%
 numbers = parameters.tolist()
@@ -583,7 +585,7 @@ claim(our_machine_miss=loss_of(our_fit) ** 0.5)
 
 
 # %% [markdown]
-# From 16.6 °C to half a degree: plain Python has learnt. In PyTorch that is five lines in a loop, for a network of any size:
+# Plain Python has learnt. In PyTorch that is five lines in a loop, whatever the model; ours is a small *multilayer perceptron*.
 
 
 # %%
@@ -607,7 +609,7 @@ assert_close(history[200], our_fit)
 claim(trained_miss=losses[-1] ** 0.5)
 
 # %% [markdown]
-# After 200 steps PyTorch has the same 25 numbers; after 3,000 it misses by 0.04 °C. **Clear**: PyTorch *adds* each new gradient to what is in `.grad`, where your `backward` starts from 0; so the old one has to go. **`no_grad`**: the step is not part of the formula, so PyTorch should not remember it.
+# After 200 steps PyTorch has the same 25 numbers; after 3,000 it misses by 0.04 °C. **Clear**: PyTorch *adds* each new gradient to what is in `.grad`, where your `backward` starts from 0; so the old one has to go. **`no_grad`**: the step is not part of the formula; without it PyTorch refuses to change the numbers in place.
 
 # %% tags=["figure"]
 smooth_x = torch.linspace(-2, 1.5, 85)
@@ -620,7 +622,7 @@ def draw_curve(ax, numbers, color="C0"):
 
 
 panels = plt.subplots(2, 3, figsize=(8, 5), sharex=True, sharey=True)[1]
-notes = ["random", "it rises", "the right height", "it bends", "dashed: yours", "it fits"]
+notes = ["random", "it rises", "the right height", "it bends", "dashed: Value", "it fits"]
 for ax, step, note in zip(panels.flat, [0, 1, 5, 20, 200, 3000], notes, strict=True):
     draw_curve(ax, history[step])
     ax.set_title(f"step {step:,}: off by {losses[step] ** 0.5:.2f} °C")
@@ -642,14 +644,14 @@ def curve_at(step):
 play(curve_at, step=[0, 1, 2, 3, 5, 10, 20, 40, 100, 200, 400, 1000, 2000, 3000])
 
 # %% [markdown]
-# How long should a step be? Ten times shorter, and ten times longer:
+# How large should a step be? Ten times smaller, and ten times larger:
 
 # %%
 for lr in (0.005, 0.05, 0.5):
     print(f"lr {lr:g}: misses by {train(lr=lr)[1][-1] ** 0.5:.3g} °C after 3,000 steps")
 
 # %% [markdown]
-# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`, not a number. In between the fit is merely worse: try 0.1. When training goes wrong, change the learning rate first.
+# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`, not a number. In between it is treacherous: 0.1 never settles, 0.2 climbs into the millions first.
 #
 # Now back to the mistake of section 0.2. Train once more, with the sum over the wrong axis. Nothing is raised.
 #
@@ -685,13 +687,13 @@ right.set(xlabel="hour of the day", ylabel="temperature (°C)")
 figure("wrong-axis", alt="The loss of the wrong sum falls to 0, and its curve misses the points.")
 
 # %% [markdown]
-# It reports 0, and its curve misses by more than a flat line through the mean would. Neuron $k$, added up over all hours, has learnt to give temperature $k$: eight separate little tasks, all solved, and none of them ours. A loss that falls says that the program gets better at *what you wrote*. So look at a picture, and compare with something slow and certain.
+# It reports 0, and its curve misses by more than a flat line through the mean would. The outputs of neuron $k$, summed over the hours and raised by the lift, have learnt to give temperature $k$: eight little tasks, all solved, and none of them ours. A loss that falls says that the program gets better at *what you wrote*. So look at a picture, and check against a slow version that you trust.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.4 (build, 25 minutes).** A neuron that learns. `train_neuron(xs, ys, weight, bias, lr, steps)` makes `steps` steps of gradient descent from the given weight and bias, on the mean of $(\tanh(\text{weight} \cdot x + \text{bias}) - y)^2$ over the points. It returns both numbers as a list. Use your `Value`, or PyTorch, or work the gradient out on paper. Nudges won't do: the check compares to thirteen digits.
 # >
 # > <details><summary>Hint 1</summary>With <code>Value</code>: in each step make a new weight and bias from the current numbers, add up the losses of all points, multiply by <code>Value(1 / len(xs))</code>, go backward, and read the two gradients.</details>
-# > <details><summary>Hint 2</summary>Right after one step and wrong after three? With PyTorch, the old gradients were not cleared. Right with one point and wrong with two? That was the sum, not the mean. Off by a factor of 1? Almost right: a nudge.</details>
+# > <details><summary>Hint 2</summary>Right after one step and wrong after three? With PyTorch, the old gradients were not cleared. Right with one point and wrong with two? That was the sum, not the mean. Off by a factor of 1? Almost right: a nudge, or float32.</details>
 
 
 # %% tags=["stub"]
@@ -749,7 +751,7 @@ exercises.check_train_neuron(train_neuron)
 # - **Tensors**: a shape, broadcasting, and a sum along an axis that you can name.
 # - **The gradient**: for each parameter, how the loss responds to a nudge.
 # - **`backward()`**, from plain Python: one walk through the graph gives all of it, equal to PyTorch's.
-# - **Five lines**: loss, clear, backward, step, note. They come back in every lesson, up to GPT.
+# - **Five lines**: loss, clear, backward, step, note. They are how every network in this course is trained, up to GPT.
 # - A loss of 0 that meant nothing.
 #
-# What still fails? With eight readings and 25 parameters, the curve passes through what it has seen; nothing says that it is right in between. And it knows numbers only. How can one learn from letters? Begin with the smallest possible context: the previous letter. **After an *m*, which letter comes next in a name, and how good can a guess get that knows nothing else?** That is lesson 01: how far do pairs of letters go?
+# What still fails? With eight readings and 25 parameters, the curve passes through what it has seen; nothing says that it is right in between. And it knows numbers only. How can one learn from letters? Begin with the smallest possible context: the previous letter. **After an *m*, which letter comes next in a name, and how good can a guess be if that is all it knows?** That is lesson 01: how far do pairs of letters go?

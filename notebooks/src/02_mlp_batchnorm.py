@@ -32,7 +32,7 @@ scoreboard("names")
 # %% [markdown]
 # ## 2.1 Letters as vectors
 #
-# Lesson 1 ended at a wall. A table for three letters of context has $27^3$ rows, and what it learns about *ema* tells it nothing about *ima*. A network has a chance to notice that *e* and *i* behave alike. First the examples: three letters, and the one that follows. (The validation names are kept aside, as in lesson 1: no network is trained on them.)
+# A table of counts keeps a row for each context, and what it learns about *ema* tells it nothing about *ima*. A network has a chance to notice that *e* and *i* behave alike. First the examples: three letters, and the one that follows. (The *validation* names, which lesson 1 calls development names, are kept aside: no network is trained on them.)
 
 
 # %%
@@ -58,7 +58,7 @@ C[contexts].square().sum().backward()  # any function of them will do
 print("rows with a gradient:", C.grad.any(dim=1).nonzero().flatten().tolist(), "of", len(C))
 
 # %% [markdown]
-# The network joins the three vectors to thirty numbers $x$, mixes these in 200 **hidden units** with weights $W_1$ and biases $b_1$, sends each through tanh, and computes 27 logits from the result. Softmax makes them probabilities, as in lesson 1.
+# The network concatenates the three vectors to thirty numbers $x$, mixes these in 200 **hidden units** with weights $W_1$ and biases $b_1$, sends each through tanh, and computes 27 logits from the result. Softmax makes them probabilities, as in lesson 1.
 
 # %% tags=["figure"]
 from coursekit.notebook.diagram import Diagram
@@ -146,7 +146,7 @@ claim(favourite=favourite.mean(), favourite_is_right=(letter == Y).float().mean(
 # %% [markdown]
 # It is all but certain, and its favourite letter is a random one. A logit adds up 200 products, a hidden number (nearly ±1) times a weight of size 1. Such a sum has a size of about $\sqrt{200} \approx 14$, and a softmax over numbers of that size puts almost everything on the largest. Cross-entropy punishes nothing as hard as being certain and wrong.
 #
-# The mend: make the last layer's weights a hundred times smaller.
+# The fix: make the last layer's weights a hundred times smaller.
 
 # %% tags=["figure"]
 calm = train_network(new_network(output_scale=0.01), 1000)
@@ -179,9 +179,9 @@ for step in (1, 2):
 claim(w1_gradient_at_step_1=w1_at_1, w2_gradient_at_step_1=w2_at_1, w1_gradient_at_step_2=w1_at_2)
 
 # %% [markdown]
-# The spread of the logits halves, the matrix hardly changes: many small corrections, each where it hurts. And zero works. $W_2$ has a gradient at once, because $h$ is not 0; only what lies before it waits, for a single step. *Two* layers of zeros in a row (and zero biases) would be fatal: neither would ever get a gradient.
+# The spread of the logits halves, the matrix hardly shrinks: the correction is spread over all weights, those before $h$, too. And zero works. $W_2$ has a gradient at once, because $h$ is not 0; only what lies before it waits, for a single step. *Two* layers of zeros in a row (and zero biases) would be fatal: neither would ever get a gradient.
 #
-# (Nor is $\ln 27$ the best a network can say without reading. How often each letter occurs, in $b_2$, gives 2.82. Remember that number.)
+# (Nor is $\ln 27$ the best a network can say without reading. How often each letter occurs, in $b_2$, gives 2.82.)
 #
 # The library's `MLP` ([models/mlp.py](../coursekit/models/mlp.py)) is this network made of modules. The same weights give the same loss:
 
@@ -252,19 +252,19 @@ left.grid(visible=False)
 right.semilogx(scales, end_losses, "o-")
 for scale, loss in zip(scales, end_losses, strict=True):
     share = find_saturated(forward(new_network(scale), X[:1000])[0]).float().mean()
-    right.text(scale, loss + 0.004, f"{share:.0%}", ha="center")
+    right.text(scale, loss + 0.006, f"{share:.0%}", ha="center")
 right.set(title="Saturated or tiny, it learns slowly", xlabel="scale of $W_1$ (% saturated)")
 right.set(ylabel="loss after 2,000 steps (nats)", xlim=(0.07, 14), ylim=(2.35, 2.48))
 figure("saturated", alt="Left: mostly black. Right: the loss is lowest at a scale of 0.3.")
 
 # %% [markdown]
-# Best is 0.3, which is about our $\frac53/\sqrt{30}$. Above it, units saturate; below it, the hidden numbers are so small that little reaches the output. The cost is a few hundredths of a nat: one layer is forgiving. Twenty will not be.
+# Best (seed 42) is 0.3, which is about our $\frac53/\sqrt{30}$. Above it, units saturate; below it, the hidden numbers are so small that little reaches the output. The cost is a few hundredths of a nat: one layer is forgiving. Twenty will not be.
 #
-# A unit that is saturated for *every* example is **dead**, a column that is black from top to bottom. Here there is none. **ReLU**, max(0, z), the other common nonlinearity, knows a worse kind: it passes everything or nothing, and a unit that is negative for all examples has a gradient of exactly 0. A single step that was too long can kill it for good. The old sigmoid never passes more than a quarter, so ten in a row pass less than a millionth, unless large weights make up for it.
+# A unit that is saturated for *every* example is **dead**, a column that is black from top to bottom. Here there is none. **ReLU**, max(0, z), the other common nonlinearity, has a worse version: it passes everything or nothing, and a unit that is negative for all examples has a gradient of exactly 0. One overly large step can kill it for good.
 #
 # ## 2.4 How large should weights be?
 #
-# Let a unit add up $n$ products, $z = w_1x_1 + \dots + w_nx_n$, with weights drawn independently, of mean 0 and standard deviation $g/\sqrt n$. How large is $z^2$ on average? Multiply out. Each mixed product, such as $w_1x_1 \cdot w_2x_2$, averages to 0, because $w_1$ is as often positive as negative. What is left are $n$ squares, each $\frac{g^2}{n}$ times the mean of $x^2$:
+# Let a unit add up $n$ products, $z = w_1x_1 + \dots + w_nx_n$, with weights drawn independently, of mean 0 and standard deviation $g/\sqrt n$. How large is $z^2$ on average? Multiply out. Each mixed product, such as $w_1x_1 \cdot w_2x_2$, averages to 0, because $w_1$ is as often positive as negative. What remains is $n$ squares, each $\frac{g^2}{n}$ times the mean of $x^2$:
 #
 # $$\text{mean}(z^2) = n \cdot \frac{g^2}{n} \cdot \text{mean}(x^2) = g^2 \cdot \text{mean}(x^2)$$
 #
@@ -279,7 +279,7 @@ kept = z.tanh().square().mean().item()
 claim(tanh_keeps=kept, tanh_gain=kept**-0.5, relu_keeps=z.relu().square().mean())
 
 # %% [markdown]
-# So a gain of 1.59 would bring $z$ back to 1 in each layer; the usual one, 5/3, is a little more. Try both on fifty layers, and others:
+# So a gain of 1.59 would bring $z$ back to 1 in each layer; the usual one, 5/3 (PyTorch's `calculate_gain("tanh")`), is a little more. Try both on fifty layers, and others:
 
 
 # %%
@@ -302,7 +302,7 @@ claim(left_by_gain_one=one, left_by_matched_gain=matched, left_by_usual_gain=usu
 panels = plt.subplots(1, 2, figsize=(9, 4), sharey=True)[1]
 for ax, (nonlinearity, lines) in zip(panels, paths.items(), strict=True):
     for name, path in lines.items():
-        ax.semilogy(range(1, 51), path, label=f"gain {name}")
+        ax.semilogy(range(1, 51), path, "--" if name == "1.59" else "-", label=f"gain {name}")
     ax.set(title=nonlinearity, xlabel="layer", xlim=(0, 50), ylim=(1e-6, 1e6))
     name_lines(ax)
 panels[0].set_ylabel("mean square of the outputs")
@@ -314,7 +314,7 @@ figure("gain", alt="tanh: gain 1 sinks, 1.59 and 5/3 stay. ReLU: 1 vanishes, √
 #
 # (PyTorch's `nn.Linear` starts with weights of standard deviation $1/\sqrt{3n}$: a gain of 0.58.)
 #
-# Now train 20,000 steps from three starts, each mending one thing more, and compare the loss on the validation names. (The last quarter of the steps has a tenth of the learning rate.)
+# Now train 20,000 steps from three starts, each fixing one more thing, and compare the loss on the validation names. (The last quarter of the steps has a tenth of the learning rate.)
 
 
 # %%
@@ -345,7 +345,7 @@ for name, network in {"untrained": wild_start, **trained}.items():
 keep_sample(mended_start=written)
 
 # %% [markdown]
-# Two numbers in the start, and each lowers the loss: 20,000 steps do not make up for a bad beginning.
+# Two constants in the **initialisation**, and each lowers the loss: 20,000 steps do not make up for a bad beginning.
 #
 # ## 2.5 Twenty layers
 #
@@ -371,7 +371,7 @@ def deep_forward(network, x, norm=None):
 
 
 # %% [markdown]
-# **Predict.** The gain should be 5/3. Let it be 0.6, about PyTorch's own. Does the network train?
+# **Predict.** The gain should be 5/3. Set it to 0.6 instead, close to PyTorch's default. Does the network train?
 
 # %% tags=["predict"]
 guess = None  # "as before", "slowly" or "not at all"
@@ -385,12 +385,12 @@ def train_deep(gain, norm=None, steps=1000, lr=0.1, n_layer=20):
     network = deep_start(gain, n_layer)
     losses = train_network(network, steps, lr, batch=64, loss_of=loss_of)
     end = loss_of(network, X[:5000], Y[:5000]).item()
-    return losses, Score(end, on=Y[:5000], context=3, steps=steps, batch=64)
+    return losses, Score(end, on=Y[:5000], context=3, steps=steps, batch=64), network
 
 
 gains = {"gain 0.6": 0.6, "gain 5/3": 5 / 3, "gain 5": 5.0}
 bare = {name: train_deep(gain) for name, gain in gains.items()}
-for name, (losses, end) in bare.items():
+for name, (losses, end, _) in bare.items():
     print(f"{name}: first {losses[0]:.2f}, after 1,000 steps {end.value:.2f}")
 compare_guess(guess, "not at all")
 
@@ -399,9 +399,16 @@ p = torch.bincount(Y.cpu()) / len(Y)
 claim(only_frequencies=-(p * p.log()).sum(), stuck_small_gain=bare["gain 0.6"][1].value)
 
 # %% [markdown]
-# All three begin at an honest 3.30, and two get stuck near 2.82: the loss of a model that knows how frequent each letter is, and nothing else. Only $b_2$ has learnt, after all the layers. The network does not read.
+# All three begin at an honest 3.30, and two get stuck near 2.82: the loss of a model that knows how frequent each letter is, and nothing else. Is it the same illness? Look how much the logits differ from one context to another:
+
+# %%
+vary = [deep_forward(net, X[:5000])[1].detach().std(0).mean() for *_, net in bare.values()]
+claim(logits_vary_small_gain=vary[0], logits_vary_large_gain=vary[2])
+
+# %% [markdown]
+# At 0.6 they don't: nothing of the input arrives, and only $b_2$ has learnt, behind all the layers. At 5 it is the opposite. Everything arrives, and so large are the gradients that each step throws the layers about: the last layer never gets a steady $h$ to learn from. Section 2.6 shows both from inside.
 #
-# You could now work out the right gain for each kind of layer. **Batch normalisation** (Ioffe and Szegedy 2015) does not predict the size, it enforces it. If the inputs of tanh should have mean 0 and variance 1, then make them so: for each unit, subtract its mean over the $n$ examples of the batch, and divide by its standard deviation over the batch.
+# **Batch normalisation** (Ioffe and Szegedy 2015) does not predict the size; it enforces it. If the inputs of tanh should have mean 0 and variance 1, then make them so: for each unit, subtract its mean over the $n$ examples of the batch, and divide by its standard deviation over the batch.
 #
 # $$\hat z = \frac{z - \mu}{\sqrt{\sigma^2 + \epsilon}} \qquad \mu = \frac1n\sum_{i=1}^n z_i \qquad \sigma^2 = \frac1n\sum_{i=1}^n (z_i - \mu)^2$$
 #
@@ -424,7 +431,7 @@ claim_order(batch_norm_small_gain=ends["gain 0.6"], batch_norm_large_gain=ends["
 panels = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)[1]
 titles = {"twenty layers": bare, "twenty layers with batch norm": normed}
 for ax, (title, runs) in zip(panels, titles.items(), strict=True):
-    for name, (losses, _) in runs.items():
+    for name, (losses, *_) in runs.items():
         smooth = np.convolve(losses, np.ones(50) / 50, mode="valid")
         ax.plot(range(50, 1001), smooth, label=name)
     ax.axhline(2.82, color="black", linestyle=":", linewidth=1.4)
@@ -509,7 +516,7 @@ class OurBatchNorm:
 #
 # The loss at the start said nothing: 3.30 three times. So look inside: at what each layer gives; at the gradient that arrives there; at the gradients of the weights, compared with the weights; at how far a step moves the weights; and only then at the loss.
 #
-# Our `deep_forward` returns the outputs, so PyTorch can find their gradients. The library's `take_snapshot` looks into *any* model from outside, with **hooks**: functions that a module calls whenever it has computed something.
+# The library's `take_snapshot` looks into *any* model from outside, with **hooks**: functions that a module calls whenever it has computed something.
 
 
 # %%
@@ -559,11 +566,31 @@ figure("five-pictures", alt="At gain 5/3 or with batch norm, outputs and gradien
 #
 # - **Gain 5.** Nearly all outputs sit at ±1, saturated. Yet the gradients *grow* on the way back, more than ten thousand times: large weights multiply them faster than tanh shrinks them.
 # - **Gain 0.6.** The outputs shrink to a needle at 0, and the gradient fades on its way back. That is the network that learnt the letters' frequencies and nothing else.
-# - **Gain 5/3.** The outputs stay broad, the gradients keep their size within a factor of ten. That is all one asks of a start.
-# - **Gain 5 with batch norm.** As good as 5/3, and nobody had to choose a gain.
+# - **Gain 5/3.** The outputs stay broad, the gradients keep their size within a factor of ten. That is all you need from an initialisation.
+# - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights give a third of the gradient. The gain does not decide any more whether the network learns; it acts like a learning rate.
 #
-# In the third row the last layer stands far above the others: its weights start small on purpose. The fourth row has a rule of thumb, dotted: a step should move weights by about a thousandth. (An update is `lr` times the gradient, so at 0.1 the two rows begin exactly one decade apart.)
-#
+# In the third row the last layer stands far above the others: its weights start small on purpose. The fourth row has a rule of thumb, dotted: a step should move weights by about a thousandth.
+
+# %% [markdown]
+# Now move the controls. Set the gain to 0.6 and add layers: which of the five pictures is the first to warn you?
+
+# %% tags=["live"]
+from coursekit.notebook.widgets import play
+
+
+def draw_study(gain, depth, normalised, lr):
+    axes = plt.subplots(1, 5, figsize=(12, 2.8))[1]
+    five_pictures(axes, *study(gain, normalised, depth, lr), names="above")
+
+
+choices = {
+    "gain": [0.3, 0.6, 1.0, 5 / 3, 5.0],
+    "depth": [2, 6, 12, 20],
+    "normalised": [True, False],
+}
+play(draw_study, **choices, lr=[0.01, 0.1, 0.5])
+
+# %% [markdown]
 # How many times larger is the gradient at layer 1 than at layer 20?
 
 
@@ -594,26 +621,12 @@ for name, norm in {"gain 5/3": None, "batch norm": our_batch_norm}.items():
     print(f"{name}: {each:.2f} per layer, {predicted:.1f} in 19; measured {ratios[name]:.1f}")
 
 # %% [markdown]
-# They nearly do: a few per cent more in each layer. Batch norm takes away a wrong size, and leaves a growth that no gain can mend. In a hundred layers it would matter; there, the gradient gets a second way past the layers, the residual stream of lesson 6.
-#
-# Now move the controls. At how many layers does a gain of 0.6 stop learning?
-
-# %% tags=["live"]
-from coursekit.notebook.widgets import play
-
-
-def draw_study(gain, depth, normalised, lr):
-    axes = plt.subplots(1, 5, figsize=(12, 2.8))[1]
-    five_pictures(axes, *study(gain, normalised, depth, lr), names="above")
-
-
-choices = {"gain": [0.3, 0.6, 1.0, 5 / 3, 5.0], "depth": [2, 6, 20], "normalised": [True, False]}
-play(draw_study, **choices, lr=[0.01, 0.1, 0.5])
+# The direction they explain, and most of the size: by these factors batch norm should double the ratio. Batch norm takes away a wrong size, and leaves a growth that no gain of the weights can mend.
 
 # %% [markdown]
 # ## 2.7 One name at a time
 #
-# Batch norm has a price: what it gives for one example depends on the others in the batch, and a single example has no variance. For use the layer needs fixed numbers, the running statistics of exercise 2.2; `model.eval()` switches to them. Train the one-layer network with the library's layer. Then compare its running statistics with those of all examples:
+# Batch norm has a price: what it gives for one example depends on the others in the batch, and a single example has no variance. To be used, the layer needs fixed numbers, the running statistics of exercise 2.2; `model.eval()` switches to them. Train the one-layer network with the library's layer. Then compare its running statistics with those of all examples:
 
 # %%
 torch.manual_seed(42)
@@ -632,29 +645,30 @@ ratio = (model.hidden[1].running_var / z.var(0)).mean()
 claim(running_mean_error=error, running_variance_ratio=ratio)
 
 # %% [markdown]
-# About three per cent of a standard deviation off: good enough. Now the whole log. Is the advantage of a good start only a head start, to be made up in a longer run? The diamonds are *recorded*: the same four runs with 200,000 steps, made once, because they take eight minutes.
+# Two to three per cent of a standard deviation off: good enough. Now the whole log. Is the advantage of a good start only a head start, which a longer run makes up? The diamonds are *recorded*: the same four runs with 200,000 steps, made once, because they take eight minutes.
 
 # %% tags=["figure"]
 files = ("wild", "small-last-layer", "scaled", "batch-norm")
-recorded = [read_record(f"names-{file}").result["validation"] for file in files]
+records = [read_record(f"names-{file}").result for file in files]
 left, right = plt.subplots(1, 2, figsize=(9, 4.2), width_ratios=[1.4, 1])[1]
 for k, (name, losses) in enumerate(curves.items()):
     left.plot(range(1000, 20_001), np.convolve(losses, np.ones(1000) / 1000, mode="valid"))
     right.plot(log[name].value, -k, "o", color=f"C{k}", markersize=8)
-    right.plot(recorded[k], -k, "D", color=f"C{k}", markerfacecolor="white")
+    right.plot(records[k]["validation"], -k, "D", color=f"C{k}", markerfacecolor="white")
     right.text(log[name].value + 0.008, -k, name, color=f"C{k}", va="center")
 left.set(title="Two mends lower the curve for good", ylim=(2.1, 2.7), xlabel="step")
 left.set_ylabel("loss (nats), mean of 1,000 batches")
 right.set(title="● 20,000 steps   ◇ recorded: 200,000", xlim=(2.09, 2.42), yticks=[])
 right.set_xlabel("validation loss (nats)")
-print("recorded:", [round(loss, 4) for loss in recorded])
+for name in ("train", "validation"):
+    print(f"recorded, {name}:", [round(record[name], 4) for record in records])
 claim(batch_norm_in_one_layer=fourth.value - third.value)
-figure("log", alt="Three curves, each below the one before, and a fourth on the third.")
+figure("log", alt="Each mend lowers the curve and the validation loss; batch norm does not.")
 
 # %% [markdown]
 # It is not made up: after ten times the steps, the bad start is still behind. (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1057 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
 #
-# In one layer that starts well, batch norm has nothing left to mend. After 200,000 steps it makes no difference; in our short runs it costs two hundredths of a nat. It earns its keep in depth, and where nobody has worked out the gain.
+# And batch norm? Compare the last two rows: the same validation loss at a *higher* training loss. What it gives for an example depends on the rest of the batch, a noise that keeps the network from learning examples by heart. In one layer that starts well, it has nothing else to do. In our short runs it costs two hundredths of a nat.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.5 (build, 20 minutes).** Once trained, a batch norm multiplies and adds fixed numbers, and so does the linear layer before it. Two in a row are one, and that is how such networks are shipped. Write `fold`: return `W2` and `b2` such that `x @ W2 + b2` equals what the normalisation gives for `x @ weights` in evaluation.
@@ -686,7 +700,7 @@ def fold(weights, mean, variance, gain, shift, eps=1e-5):
 # - Batch norm, which makes that size matter less; its traps are two variances, two modes and a useless bias.
 # - Five pictures that tell a start that cannot learn from one that can.
 #
-# **What still fails.** The network starts well and then stops above the lecture's 2.10. Is that the network, or the way it is trained? Side lesson 2b gets it to 2.07, in a fraction of the time.
+# **What still fails.** The network starts well and then stops above the lecture's 2.10, and a table of counts for the same three letters (Kneser–Ney, lesson 1) has 2.06. Is that the network, or the way it is trained? [Side lesson 2b](02b_training.ipynb) gets it to 2.07, in a fraction of the time.
 
 # %% tags=["scoreboard"]
 scoreboard("names")

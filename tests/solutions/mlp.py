@@ -62,7 +62,7 @@ class Norm:
         mean, variance = self.mean, self.variance
         if training:
             mean, variance = x.mean(0), x.var(0, correction=0)
-            self.remember(x)
+            self.remember(x.detach())
         return self.gain * self.normalise(x, mean, variance) + self.shift
 
     def normalise(self, x, mean, variance):
@@ -86,8 +86,20 @@ class NormUnbiased(Norm):
     def __call__(self, x, training):
         if not training:
             return super().__call__(x, training)
-        self.remember(x)
+        self.remember(x.detach())
         return self.gain * self.normalise(x, x.mean(0), x.var(0)) + self.shift
+
+
+class NormOfFixedStatistics(Norm):
+    def normalise(self, x, mean, variance):
+        return super().normalise(x, mean.detach(), variance.detach())
+
+
+class NormThatKeepsTheGraph(Norm):
+    def __call__(self, x, training):
+        answer = super().__call__(x, training)
+        self.mean = self.mean + 0 * x.mean(0) if training else self.mean
+        return answer
 
 
 class NormOfRows(Norm):
@@ -223,6 +235,8 @@ ROWS = {
         [Norm, NormOfPyTorch],
         {
             NormUnbiased: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
+            NormOfFixedStatistics: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
+            NormThatKeepsTheGraph: "[[2.0, 3.0]], False, [1.0, 1.0], [0.0, 0.0]) raised ValueError",
             NormOfRows: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
             NormEpsOutside: "[0.009999999776482582, 1.0199999809265137]]",
             NormWithoutEps: "[0.009999999776482582, 1.0199999809265137]]",

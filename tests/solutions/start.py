@@ -38,6 +38,14 @@ def centre_divided_by_rows(temps):
     return temps - temps.sum(1, keepdim=True) / len(temps)
 
 
+def centre_of_two_rows(temps):
+    return torch.stack([temps[0] - temps[0].mean(), temps[1] - temps[1].mean()])
+
+
+def centre_rounded(temps):
+    return (temps - temps.mean(1, keepdim=True)).round()
+
+
 def centre_by_sum(temps):
     return temps - temps.sum(1, keepdim=True)
 
@@ -143,6 +151,45 @@ def backward_along_every_path(result):
         value, amount = waiting.pop()
         value.grad += amount
         waiting += [(source, amount * local) for source, local in value.inputs]
+
+
+def backward_along_every_path_by_index(result):
+    for value in sort_by_stack(result):
+        value.grad = 0.0
+    waiting = [(result, 1.0)]
+    while waiting:
+        value, amount = waiting.pop()
+        value.grad += amount
+        for k in range(len(value.inputs)):
+            source, local = value.inputs[k]
+            waiting.append((source, amount * local))
+
+
+def backward_along_every_path_in_reverse(result):
+    for value in sort_by_stack(result):
+        value.grad = 0.0
+    waiting = [(result, 1.0)]
+    while waiting:
+        value, amount = waiting.pop()
+        value.grad += amount
+        waiting += [(source, amount * local) for source, local in reversed(value.inputs)]
+
+
+def backward_counting_a_square_once(result):
+    values = sort_by_stack(result)
+    uses = dict.fromkeys(values, 0)
+    for value in values:
+        value.grad = 0.0
+        for source in {source for source, _ in value.inputs}:
+            uses[source] += 1
+    result.grad, ready = 1.0, [result]
+    while ready:
+        value = ready.pop()
+        for source, local in value.inputs:
+            source.grad += local * value.grad
+            uses[source] -= 1
+            if uses[source] == 0:
+                ready.append(source)
 
 
 def backward_by_recursion(result):
@@ -310,7 +357,9 @@ ROWS = {
             centre_all: "[[1.0, 3.0], [5.0, 11.0]]",
             centre_without_keepdim: "[[1.0, 3.0], [5.0, 11.0]]",
             centre_by_sum: "[[1.0, 3.0], [5.0, 11.0]]",
-            centre_divided_by_rows: "[[10.0, 14.0, 18.0]",
+            centre_divided_by_rows: "[[10.5, 14.0, 18.0",
+            centre_of_two_rows: "[[10.5, 14.0, 18.0",
+            centre_rounded: "[[10.5, 14.0, 18.0",
         },
     ),
     start.check_backward: (
@@ -319,10 +368,13 @@ ROWS = {
             backward_without_the_one: "'c = a * b'",
             backward_without_local_derivatives: "'c = a * b'",
             backward_that_overwrites: "['a = 3', 'b = a * a']",
-            backward_of_local_derivatives: "'f = e + b'",
-            backward_by_distance: "'f = e + b'",
+            backward_of_local_derivatives: "'g = f * c'",
+            backward_by_distance: "'g = f * c'",
             backward_that_never_clears: "'b.backward()'",
             backward_along_every_path: "'15 times: b = b + b']) raised RuntimeError: it walks",
+            backward_along_every_path_by_index: "'15 times: b = b + b']) raised RuntimeError",
+            backward_along_every_path_in_reverse: "'15 times: b = b + b']) raised RuntimeError",
+            backward_counting_a_square_once: "'g = f * c'",
             backward_by_recursion: "'3000 times: b = b + a']) raised RecursionError",
         },
     ),
