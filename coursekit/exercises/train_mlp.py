@@ -14,6 +14,7 @@ def check_early_stopping(
         ([5.0, 4.0, 4.5, 4.4, 4.3, 4.2, 1.0], 3),
         ([5.0, 6.0, 4.0, 4.5, 3.0, 3.5, 2.0], 2),
         ([2.0, 1.0, 1.0, 1.0, 0.5], 2),
+        ([5.0, 4.0, 4.5, 4.6], 3),
     ]
 
     def reference(losses: Sequence[float], patience: int) -> dict[str, int]:

@@ -406,7 +406,7 @@ vary = [deep_forward(net, X[:5000])[1].detach().std(0).mean() for *_, net in bar
 claim(logits_vary_small_gain=vary[0], logits_vary_large_gain=vary[2])
 
 # %% [markdown]
-# At 0.6 they don't: nothing of the input arrives, and only $b_2$ has learnt, behind all the layers. At 5 it is the opposite. Everything arrives, and so large are the gradients that each step throws the layers about: the last layer never gets a steady $h$ to learn from. Section 2.6 shows both from inside.
+# At 0.6 they don't: nothing of the input arrives, and only $b_2$ has learnt, behind all the layers. At 5 everything arrives, but the gradients are so large that each step throws the layers about, and the last layer never gets a steady $h$ to learn from.
 #
 # **Batch normalisation** (Ioffe and Szegedy 2015) does not predict the size; it enforces it. If the inputs of tanh should have mean 0 and variance 1, then make them so: for each unit, subtract its mean over the $n$ examples of the batch, and divide by its standard deviation over the batch.
 #
@@ -509,7 +509,7 @@ class OurBatchNorm:
 # > | `subtract_mean` | | | |
 # > | `our_batch_norm` | | | |
 # >
-# > <details><summary>What we found</summary>Nothing: 2.84, 2.43, 2.87. Only the mean: 2.84, 2.43, 2.81. Batch norm: 2.44, 2.40, 2.45 (seed 42). The mean does next to nothing here; it is the division by σ that mends the start.</details>
+# > <details><summary>What we found</summary>Nothing: 2.84, 2.41, 2.84. Only the mean: 2.84, 2.42, 2.82. Batch norm: 2.44, 2.41, 2.45 (seed 42). The mean does next to nothing here; it is the division by σ that mends the start.</details>
 
 # %% [markdown]
 # ## 2.6 Five pictures of a network
@@ -566,8 +566,8 @@ figure("five-pictures", alt="At gain 5/3 or with batch norm, outputs and gradien
 #
 # - **Gain 5.** Nearly all outputs sit at ±1, saturated. Yet the gradients *grow* on the way back, more than ten thousand times: large weights multiply them faster than tanh shrinks them.
 # - **Gain 0.6.** The outputs shrink to a needle at 0, and the gradient fades on its way back. That is the network that learnt the letters' frequencies and nothing else.
-# - **Gain 5/3.** The outputs stay broad, the gradients keep their size within a factor of ten. That is all you need from an initialisation.
-# - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights give a third of the gradient. The gain does not decide any more whether the network learns; it acts like a learning rate.
+# - **Gain 5/3.** The outputs stay broad, the gradients keep their size within a factor of ten. That is all you need.
+# - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights give a third of the gradient. The gain now acts like a learning rate.
 #
 # In the third row the last layer stands far above the others: its weights start small on purpose. The fourth row has a rule of thumb, dotted: a step should move weights by about a thousandth.
 
@@ -660,15 +660,14 @@ left.set(title="Two mends lower the curve for good", ylim=(2.1, 2.7), xlabel="st
 left.set_ylabel("loss (nats), mean of 1,000 batches")
 right.set(title="● 20,000 steps   ◇ recorded: 200,000", xlim=(2.09, 2.42), yticks=[])
 right.set_xlabel("validation loss (nats)")
-for name in ("train", "validation"):
-    print(f"recorded, {name}:", [round(record[name], 4) for record in records])
+print({name: [round(record[name], 4) for record in records] for name in ("train", "validation")})
 claim(batch_norm_in_one_layer=fourth.value - third.value)
 figure("log", alt="Each mend lowers the curve and the validation loss; batch norm does not.")
 
 # %% [markdown]
 # It is not made up: after ten times the steps, the bad start is still behind. (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1057 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
 #
-# And batch norm? Compare the last two rows: the same validation loss at a *higher* training loss. What it gives for an example depends on the rest of the batch, a noise that keeps the network from learning examples by heart. In one layer that starts well, it has nothing else to do. In our short runs it costs two hundredths of a nat.
+# And batch norm? Compare the last two records: the same loss on validation names, a *higher* one in training. What it gives for an example depends on the rest of its batch, a noise that makes learning by heart harder. In one layer that starts well, it has nothing else to do. In our short runs it costs two hundredths.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.5 (build, 20 minutes).** Once trained, a batch norm multiplies and adds fixed numbers, and so does the linear layer before it. Two in a row are one, and that is how such networks are shipped. Write `fold`: return `W2` and `b2` such that `x @ W2 + b2` equals what the normalisation gives for `x @ weights` in evaluation.
@@ -700,7 +699,7 @@ def fold(weights, mean, variance, gain, shift, eps=1e-5):
 # - Batch norm, which makes that size matter less; its traps are two variances, two modes and a useless bias.
 # - Five pictures that tell a start that cannot learn from one that can.
 #
-# **What still fails.** The network starts well and then stops above the lecture's 2.10, and a table of counts for the same three letters (Kneser–Ney, lesson 1) has 2.06. Is that the network, or the way it is trained? [Side lesson 2b](02b_training.ipynb) gets it to 2.07, in a fraction of the time.
+# **What still fails.** The network stops above the lecture's 2.10, and a table of counts for the same three letters (Kneser–Ney, lesson 1) has 2.06. Is that the network, or the way it is trained? [Side lesson 2b](02b_training.ipynb) gets it to 2.07, in a fraction of the time.
 
 # %% tags=["scoreboard"]
 scoreboard("names")

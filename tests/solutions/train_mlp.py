@@ -71,6 +71,13 @@ def stopping_with_equal_as_better(losses, patience):
     return {"keep": keep, "stop": stop}
 
 
+def stopping_at_the_lowest_if_losses_end(losses, patience):
+    found = stopping_by_index(losses, patience)
+    if found["stop"] - found["keep"] < patience and found["stop"] == len(losses) - 1:
+        found["stop"] = found["keep"]
+    return found
+
+
 ROWS = {
     train_mlp.check_early_stopping: (
         [stopping_by_index, stopping_by_counting],
@@ -81,6 +88,7 @@ ROWS = {
             stopping_on_worse_than_the_one_before: "[5.0, 4.0, 4.5, 4.4, 4.3, 4.2, 1.0], 3",
             stopping_after_all_bad_ones_together: "[5.0, 6.0, 4.0, 4.5, 3.0, 3.5, 2.0], 2",
             stopping_with_equal_as_better: "[2.0, 1.0, 1.0, 1.0, 0.5], 2",
+            stopping_at_the_lowest_if_losses_end: "[5.0, 4.0, 4.5, 4.6], 3",
         },
     ),
 }
