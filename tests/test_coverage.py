@@ -46,18 +46,17 @@ PLANNED = {
 N_IN_PART = 11
 LOOSE = """
 best-trigram-over-bigram bpe-largest-id break-gain chi-square-p coordinates-gain copied-codes-spread
-cut-over-uncut decay-right-sign decay-wrong-sign embedded-largest-id empty-cell-share ending-gain
-entropy-limit entropy-rises first-loss-above-uniform formula-codes-spread frequent-row-gap
-full-memory-growth fused-grows-faster gelu-approximation gelu-twins gibberish-above-uniform
-gpt-first-loss-above-uniform gpt-under-bigram grid-clipped kneser-ney-lead kneser-ney-trigram
-largest-piece leaked-targets log-memory-growth markov-gain-past-2 markov-gain-to-2
-muon-singular-values needle-1024 network-above-counts network-past-add-one other-places-gap
-padding-circular-leak padding-counted padding-same-leak prefix-logits prob-memory-growth
-rate-explained-by-last rate-falls rates-net-loss recited rotary-later-keys
-row-sum-error-without-keepdim run-gain same-word-after sampled-anew smoothing-gain-300
-smoothing-gain-all switch-correction-and-warm-up switch-large-sinusoids switch-small-weights
-three-ways-to-score tree-over-flat wavelength-off wavenet-over-table without-root-lse
-wrong-axis-mean
+cut-over-uncut embedded-largest-id empty-cell-share ending-gain entropy-limit entropy-rises
+first-loss-above-uniform formula-codes-spread frequent-row-gap full-memory-growth fused-grows-faster
+gelu-approximation gelu-twins gibberish-above-uniform gpt-first-loss-above-uniform gpt-under-bigram
+grid-clipped kneser-ney-lead kneser-ney-trigram largest-piece leaked-targets log-memory-growth
+markov-gain-past-2 markov-gain-to-2 muon-singular-values needle-1024 network-above-counts
+network-past-add-one other-places-gap padding-circular-leak padding-counted padding-same-leak
+prefix-logits prob-memory-growth rate-explained-by-last rate-falls rates-net-loss recited
+rotary-later-keys row-sum-error-without-keepdim run-gain same-word-after sampled-anew
+smoothing-gain-300 smoothing-gain-all switch-correction-and-warm-up switch-large-sinusoids
+switch-small-weights three-ways-to-score tree-over-flat wavelength-off wavenet-over-table
+without-root-lse wrong-axis-mean
 """
 
 
