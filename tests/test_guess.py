@@ -42,6 +42,14 @@ class Answered(Stub):
         return x
 
 
+class AnsweredWithAPass(Answered):
+    def __call__(self, x):
+        return x
+
+    def reset(self):
+        pass
+
+
 STUBS = [None, stub, stub_with_words, stub_as_a_check_calls_it, Stub, lambda x: None]
 
 
@@ -51,7 +59,7 @@ def test_a_stub_is_known_by_its_empty_body(answer):
     assert answer_or(answer, len) is len
 
 
-@pytest.mark.parametrize("answer", [answered, Answered, lambda: ..., max, torch.zeros(2), 0, ""])
+@pytest.mark.parametrize("answer", [answered, Answered, AnsweredWithAPass, lambda: ..., max, torch.zeros(2), 0, ""])
 def test_an_answer_is_taken(answer):
     assert not is_stub(answer)
     assert answer_or(answer, len) is answer

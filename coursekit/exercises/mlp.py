@@ -31,25 +31,26 @@ def check_batch_norm(solution: Callable[[int], Any]) -> None:
     first = torch.tensor([[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]])
     second = torch.tensor([[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]])
     none, ones, zeros = torch.zeros(0, 3, 2), torch.ones(2), torch.zeros(2)
+    gain, shift = torch.tensor([2.0, -1.0]), torch.tensor([0.5, 3.0])
     cases = [
-        (none, first, True, ones, zeros),
-        (none, torch.tensor([[0.0, 1.0], [0.01, 1.02]]), True, ones, zeros),
-        (none, first, True, torch.tensor([2.0, -1.0]), torch.tensor([0.5, 3.0])),
-        (none, second, False, ones, zeros),
-        (first[None], torch.tensor([[2.0, 3.0]]), False, ones, zeros),
-        (
-            torch.stack([first, second]),
-            first,
-            False,
-            torch.tensor([2.0, -1.0]),
-            torch.tensor([0.5, 3.0]),
-        ),
+        (none, first, True, ones, zeros, 0.1, 1e-5),
+        (none, torch.tensor([[0.0, 1.0], [0.01, 1.02]]), True, ones, zeros, 0.1, 1e-5),
+        (none, first, True, gain, shift, 0.1, 0.01),
+        (none, second, False, ones, zeros, 0.1, 1e-5),
+        (first[None], torch.tensor([[2.0, 3.0]]), False, ones, zeros, 0.1, 1e-5),
+        (torch.stack([first, second]), first, False, gain, shift, 0.25, 1e-5),
     ]
 
     def build_and_call(
-        batches: Tensor, last: Tensor, training: bool, gain: Tensor, shift: Tensor
+        batches: Tensor,
+        last: Tensor,
+        training: bool,
+        gain: Tensor,
+        shift: Tensor,
+        momentum: float,
+        eps: float,
     ) -> dict[str, Tensor]:
-        layer = solution(len(gain))
+        layer = solution(len(gain), momentum, eps)
         for batch in batches:
             layer(batch.clone().requires_grad_(), training=True)
             if getattr(getattr(layer, "mean", None), "requires_grad", False):
@@ -67,14 +68,20 @@ def check_batch_norm(solution: Callable[[int], Any]) -> None:
         return found
 
     def reference(
-        batches: Tensor, last: Tensor, training: bool, gain: Tensor, shift: Tensor
+        batches: Tensor,
+        last: Tensor,
+        training: bool,
+        gain: Tensor,
+        shift: Tensor,
+        momentum: float,
+        eps: float,
     ) -> dict[str, Tensor]:
         mean, variance = torch.zeros(len(gain)).double(), torch.ones(len(gain)).double()
         for batch in batches:
-            F.batch_norm(batch.double(), mean, variance, training=True, momentum=0.1)
+            F.batch_norm(batch.double(), mean, variance, training=True, momentum=momentum)
         parameters = (gain.double(), shift.double())
         x = last.double().requires_grad_()
-        answer = F.batch_norm(x, mean, variance, *parameters, training=training)
+        answer = F.batch_norm(x, mean, variance, *parameters, training=training, eps=eps)
         return with_gradient(answer, x, training)
 
     build_and_call.__name__ = getattr(solution, "__name__", "your class")

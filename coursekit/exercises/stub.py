@@ -10,12 +10,17 @@ Answer = TypeVar("Answer")
 def is_stub(answer: Any) -> bool:
     """Tell whether an exercise is still unanswered: None, or a function that only returns None.
 
-    Of a class it is asked whether any of its own methods is; of a function that `wraps` another,
-    as a check may do with an answer, whether that one is.
+    Of a class it is asked of its own `forward` and special methods, such as `__call__`, for another
+    may rightly do nothing; of a function that `wraps` another, as a check may do with an answer, of
+    that one.
     """
     answer = inspect.unwrap(answer) if callable(answer) else answer
     if inspect.isclass(answer):
-        return any(is_stub(one) for one in vars(answer).values() if inspect.isfunction(one))
+        return any(
+            is_stub(method)
+            for name, method in vars(answer).items()
+            if inspect.isfunction(method) and (name.startswith("__") or name == "forward")
+        )
     code = getattr(answer, "__code__", None)
     if code is None:
         return answer is None

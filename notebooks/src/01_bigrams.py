@@ -15,6 +15,7 @@
 import math
 import random
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
-from coursekit.notebook import claim, figure, setup, show
+from coursekit.notebook import claim, figure, keep_sample, setup, show
 
 device = setup("01_bigrams", seed=42)
 names = data.names()
@@ -192,7 +193,9 @@ bigram = NGram(smooth(N, alpha=0))
 generator = torch.Generator().manual_seed(42)
 again = sample_text(bigram, vocabulary, ".", steps=50, generator=generator, stop=".")
 assert again + "." == vocabulary.decode(drawn)
-[sample_text(bigram, vocabulary, ".", 50, generator, stop=".") for _ in range(8)]
+drawn_names = [sample_text(bigram, vocabulary, ".", 50, generator, stop=".") for _ in range(8)]
+keep_sample(pairs=drawn_names[:5])
+drawn_names
 
 # %% [markdown]
 # Not names, but not noise either: compare them with a model that has learnt nothing, in which all letters are equally likely.
@@ -919,7 +922,10 @@ for what, part in {"new": set(dev) - known, "seen in training": set(dev) & known
 
 # %% tags=["data"]
 generator = torch.Generator().manual_seed(42)
-[sample_text(models[5], vocabulary, "....", 50, generator, stop=".") for _ in range(10)]
+draw = partial(sample_text, models[5], vocabulary, "....", 50, generator, stop=".")
+drawn_names = [draw() for _ in range(10)]
+keep_sample(kneser_ney=drawn_names[:5])
+drawn_names
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 5.** Write `continuations(counts)`: from a square table of bigram counts, the Kneser–Ney unigram without discount. The share of token $j$ is the number of *different* tokens that it follows, divided by the number of different pairs. Check: `check_continuations`.

@@ -626,7 +626,7 @@ for name, norm in {"gain 5/3": None, "batch norm": our_batch_norm}.items():
 # %% [markdown]
 # ## 2.7 One name at a time
 #
-# Batch norm has a price: what it gives for one example depends on the others in the batch, and a single example has no variance. To be used, the layer needs fixed numbers, the running statistics of exercise 2.2; `model.eval()` switches to them. Train the one-layer network with the library's layer. Then compare its running statistics with those of all examples:
+# Batch norm has a price: what it gives for one example depends on the others in the batch, and a single example has no variance. (Layer norm, which transformers use, avoids this: lesson 6.) To be used, the layer needs fixed numbers, the running statistics of exercise 2.2; `model.eval()` switches to them. Train the one-layer network with the library's layer, and compare its running statistics with those of all examples:
 
 # %%
 torch.manual_seed(42)

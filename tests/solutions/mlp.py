@@ -74,8 +74,8 @@ class Norm:
 
 
 class NormOfPyTorch:
-    def __init__(self, d):
-        self.inside = torch.nn.BatchNorm1d(d, affine=False)
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        self.inside = torch.nn.BatchNorm1d(d, eps, momentum, affine=False)
         self.gain, self.shift = torch.ones(d), torch.zeros(d)
 
     def __call__(self, x, training):
@@ -117,6 +117,16 @@ class NormWithoutEps(Norm):
         return (x - mean) / variance.sqrt()
 
 
+class NormOfOneMomentum(Norm):
+    def __init__(self, d, *options):
+        super().__init__(d, 0.1, *options[1:])
+
+
+class NormOfOneEps(Norm):
+    def __init__(self, d, *options):
+        super().__init__(d, *options[:1])
+
+
 class NormWithoutGain(Norm):
     def __call__(self, x, training):
         return super().__call__(x, training) / self.gain
@@ -133,8 +143,8 @@ class NormAlwaysTraining(Norm):
 
 
 class NormThatBeginsWithZeros(Norm):
-    def __init__(self, d):
-        super().__init__(d)
+    def __init__(self, d, *options):
+        super().__init__(d, *options)
         self.variance = torch.zeros(d)
 
 
@@ -236,10 +246,12 @@ ROWS = {
         {
             NormUnbiased: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
             NormOfFixedStatistics: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
-            NormThatKeepsTheGraph: "[[2.0, 3.0]], False, [1.0, 1.0], [0.0, 0.0]) raised ValueError",
+            NormThatKeepsTheGraph: "[[2.0, 3.0]], False, [1.0, 1.0], [0.0, 0.0], 0.1, 1e-05) raised ValueError",
             NormOfRows: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
             NormEpsOutside: "[0.009999999776482582, 1.0199999809265137]]",
             NormWithoutEps: "[0.009999999776482582, 1.0199999809265137]]",
+            NormOfOneMomentum: "[2.0, -1.0], [0.5, 3.0], 0.25",
+            NormOfOneEps: "[2.0, -1.0], [0.5, 3.0], 0.1, 0.01",
             NormWithoutGain: "True, [2.0, -1.0], [0.5, 3.0]",
             NormWithoutShift: "True, [2.0, -1.0], [0.5, 3.0]",
             NormAlwaysTraining: "([], [[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], False",
