@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 LESSONS = find_lessons(ROOT)
 MODULES = sorted((ROOT / "coursekit").rglob("*.py"))
 TAGS = {
-    *("machine", "data", "live", "nbval-ignore-output", "shown", "figure"),
+    *("machine", "data", "live", "nbval-ignore-output", "shown", "figure", "folded"),
     *("exercise", "stub", "solution", "check", "setup", "bootstrap", "predict", "scoreboard"),
 }
 # A module may import from its own layer's package and from layers below it, never from above.
@@ -198,6 +198,13 @@ class TestNotebook:
         for cell in own_cells(lesson):
             draws = re.search(r"^figure\(", source(cell), re.MULTILINE) is not None
             assert draws == ("figure" in tags(cell))
+
+    def test_what_is_folded_only_draws(self, lesson):
+        for cell in own_cells(lesson):
+            if "folded" in tags(cell):
+                assert "figure" in tags(cell)
+                assert cell["metadata"]["jupyter"]["source_hidden"]
+                assert not re.search(r"\b(claim|train|fit|backward|print)\w*\(", source(cell))
 
     def test_a_cell_that_shows_source_is_tagged(self, lesson):
         for cell in own_cells(lesson):

@@ -104,6 +104,8 @@ def load(lesson: Lesson, *, solved: bool = False) -> NotebookNode:
         seen[digest] = seen.get(digest, -1) + 1
         cell.id = f"{digest}-{seen[digest]}" if seen[digest] else digest
         kept = {key: cell.metadata[key] for key in cell.metadata if key in ("tags", "jupyter")}
+        if has(cell, "folded"):
+            kept["jupyter"] = {"source_hidden": True}
         cell.metadata = nbformat.from_dict(kept)
     hide_outcomes(made.cells)
     made.metadata = nbformat.from_dict(KERNEL)
@@ -167,7 +169,7 @@ def hide_outcomes(cells: list[NotebookNode]) -> None:
         elif has(cell, "predict"):
             is_outcome = True
         elif is_outcome:
-            cell.metadata["jupyter"] = {"outputs_hidden": True}
+            cell.metadata.setdefault("jupyter", {})["outputs_hidden"] = True
 
 
 def read_seen(lesson: Lesson) -> list[str]:

@@ -59,9 +59,9 @@ def curve(hour):
 squares = [(curve(hour) - temp) ** 2 for hour, temp in zip(clock, measured, strict=True)]
 claim(first_miss=math.sqrt(sum(squares) / 8))
 
-# %% tags=["figure"]
+# %% tags=["figure", "folded"]
 fine = [k / 4 for k in range(85)]  # 0, 0.25, … 21 hours
-plt.figure(figsize=(7, 3.6))
+plt.figure(figsize=(5.6, 3.4))
 plt.plot(clock, measured, "o", color="black")
 plt.plot(fine, [curve(hour) for hour in fine], color="C3")
 plt.vlines(clock, [curve(hour) for hour in clock], measured, "C3", "dotted", linewidth=0.8)
@@ -103,9 +103,9 @@ print("mean(1)", halves.mean(1), "shape", halves.mean(1).shape)
 #
 # The S-shaped piece $v \tanh(wx + b)$ is called a **neuron**. Its three numbers are **parameters**, numbers that training may move: the **weight** $w$, the **bias** $b$, and the output weight $v$.
 
-# %% tags=["figure"]
+# %% tags=["figure", "folded"]
 grid = torch.linspace(-3, 3, 121)
-panels = plt.subplots(1, 3, figsize=(8, 3.2), sharey=True)[1]
+panels = plt.subplots(1, 3, figsize=(6.6, 2.9), sharey=True)[1]
 for setting, *spots in [
     (-1.0, (-2.9, 0.6), (1.3, -0.2), (1.9, -0.8)),
     (0.5, (1.2, 0.2), (-1.3, 0.3), (1.8, 0.6)),
@@ -157,8 +157,8 @@ assert_close(outputs @ v, parts.sum(1))
 compare_guess(guess, 1)
 claim(wrong_axis=(parts.sum(0) + lift - by_loop).abs().max())
 
-# %% tags=["figure"]
-ax = plt.subplots(figsize=(7.5, 4.6))[1]
+# %% tags=["figure", "folded"]
+ax = plt.subplots(figsize=(6.6, 4.4))[1]
 ax.imshow(parts, cmap="vlag", vmin=-3, vmax=3, aspect="auto")
 entries = [(k, i, parts[i, k], "none", "-") for i in range(8) for k in range(8)]
 entries += [(8.4, i, parts[i].sum(), "black", "-") for i in range(8)]
@@ -255,7 +255,7 @@ guess = None  # in °C², such as 100
 # %% tags=["figure"]
 lifts = torch.linspace(-4, 36, 81)
 derivative = (loss_at(1e-6) - loss_at(0)) / 1e-6
-plt.figure(figsize=(7, 3.8))
+plt.figure(figsize=(5.6, 3.7))
 plt.plot(lifts, [loss_at(value) for value in lifts], color="C0")
 plt.axline((0, loss_at(0)), (1, loss_at(0) + derivative), color="C1", linewidth=1.5)
 plt.plot(0, loss_at(0), "o", color="C1")
@@ -609,7 +609,7 @@ claim(trained_miss=losses[-1] ** 0.5)
 # %% [markdown]
 # After 200 steps PyTorch has the same 25 numbers; after 3,000 it misses by 0.04 °C. **Clear**: PyTorch *adds* each new gradient to what is in `.grad`, where your `backward` starts from 0; so the old one has to go. **`no_grad`**: the step is not part of the formula; without it PyTorch refuses to change the numbers in place.
 
-# %% tags=["figure"]
+# %% tags=["figure", "folded"]
 smooth_x = torch.linspace(-2, 1.5, 85)
 
 
@@ -619,7 +619,7 @@ def draw_curve(ax, numbers, color="C0"):
     ax.set(xticks=[0, 6, 12, 18], ylim=(-4, 31))
 
 
-panels = plt.subplots(2, 3, figsize=(8, 5), sharex=True, sharey=True)[1]
+panels = plt.subplots(2, 3, figsize=(6.6, 4.6), sharex=True, sharey=True)[1]
 notes = ["random", "it rises", "the right height", "it bends", "dashed: Value", "it fits"]
 for ax, step, note in zip(panels.flat, [0, 1, 5, 20, 200, 3000], notes, strict=True):
     draw_curve(ax, history[step])
@@ -634,7 +634,7 @@ figure("learning", alt="Six pictures: a low curve rises, bends, and passes throu
 
 # %% tags=["live", "nbval-ignore-output"]
 def curve_at(step):
-    draw_curve(plt.subplots(figsize=(7, 3.6))[1], history[step])
+    draw_curve(plt.subplots(figsize=(5.6, 3.4))[1], history[step])
     plt.gca().set(xlabel="hour of the day", ylabel="temperature (°C)")
     plt.title(f"step {step:,}: off by {losses[step] ** 0.5:.2f} °C")
 
@@ -669,7 +669,7 @@ compare_guess(guess, round(wrong_losses[-1], 6), unit="°C²")
 claim(wrong_axis_loss=wrong_losses[-1], wrong_axis_miss=loss_of(wrong_history[-1]) ** 0.5)
 claim(flat_line_miss=temps.std(correction=0))
 
-left, right = plt.subplots(1, 2, figsize=(8, 3.8))[1]
+left, right = plt.subplots(1, 2, figsize=(6.8, 3.6))[1]
 left.semilogy(wrong_losses[:200], color="C3")
 left.semilogy(losses[:200], color="C0")
 left.set(title="The loss prefers the wrong sum …", xlabel="step", ylim=(1e-6, 1e3))

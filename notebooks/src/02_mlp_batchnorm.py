@@ -60,7 +60,7 @@ print("rows with a gradient:", C.grad.any(dim=1).nonzero().flatten().tolist(), "
 # %% [markdown]
 # The network concatenates the three vectors to thirty numbers $x$, mixes these in 200 **hidden units** with weights $W_1$ and biases $b_1$, sends each through tanh, and computes 27 logits from the result. Softmax makes them probabilities, as in lesson 1.
 
-# %% tags=["figure"]
+# %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
 
 d = Diagram()
@@ -151,6 +151,7 @@ claim(favourite=favourite.mean(), favourite_is_right=(letter == Y).float().mean(
 # %% tags=["figure"]
 calm = train_network(new_network(output_scale=0.01), 1000)
 claim(scaled_first_loss=calm[0])
+plt.figure(figsize=(5.8, 3.6))
 plt.plot(wild, linewidth=0.8, label="N(0, 1)")
 plt.plot(calm, linewidth=0.8, label="last layer × 0.01")
 plt.plot([0, 1000], [np.log(27)] * 2, "--", color="black", linewidth=1, label="ln 27")
@@ -162,7 +163,7 @@ name_lines(plt.gca())
 figure("hockey-stick", alt="N(0, 1): from 30 to 4 in 1,000 steps. Small last layer: 3.3 to 2.4.")
 
 # %% [markdown]
-# The same network, the same batches; only the start is different. Two questions before we go on. Does the first network recover by *shrinking* $W_2$? And if small is good, is *zero* better, or does a layer of zeros stop learning?
+# The same network, the same batches; only the start differs. Two questions: does the first network recover by *shrinking* $W_2$? And if small is good, is *zero* better, or does a layer of zeros stop learning?
 
 # %%
 for name, network in {"start": wild_start, "after 1,000 steps": wild_end}.items():
@@ -244,8 +245,8 @@ claim(saturated_naive=black[1].float().mean(), saturated_scaled=black[scaled].fl
 scales = [0.1, 0.3, 1, 3, 10]
 end_losses = [np.mean(train_network(new_network(s, 0.01), 2000)[-500:]) for s in scales]
 
-# %% tags=["figure"]
-left, right = plt.subplots(1, 2, figsize=(9, 3.8), width_ratios=[1, 1.2])[1]
+# %% tags=["figure", "folded"]
+left, right = plt.subplots(1, 2, figsize=(6.8, 3.5), width_ratios=[1, 1.2])[1]
 left.imshow(black[1][:60].cpu(), cmap="gray_r", aspect="auto", interpolation="nearest")
 left.set(title="N(0, 1): black is saturated", xlabel="hidden unit", ylabel="example")
 left.grid(visible=False)
@@ -298,8 +299,8 @@ paths["ReLU"] = {name: mean_squares(gain, torch.relu) for name, gain in relu_gai
 one, matched, usual = (path[-1] for path in paths["tanh"].values())
 claim(left_by_gain_one=one, left_by_matched_gain=matched, left_by_usual_gain=usual)
 
-# %% tags=["figure"]
-panels = plt.subplots(1, 2, figsize=(9, 4), sharey=True)[1]
+# %% tags=["figure", "folded"]
+panels = plt.subplots(1, 2, figsize=(6.8, 3.7), sharey=True)[1]
 for ax, (nonlinearity, lines) in zip(panels, paths.items(), strict=True):
     for name, path in lines.items():
         ax.semilogy(range(1, 51), path, "--" if name == "1.59" else "-", label=f"gain {name}")
@@ -427,8 +428,8 @@ ends = {name: (normed[name][1], bare[name][1]) for name in gains}
 print({name: f"{without.value:.2f} → {end.value:.2f}" for name, (end, without) in ends.items()})
 claim_order(batch_norm_small_gain=ends["gain 0.6"], batch_norm_large_gain=ends["gain 5"])
 
-# %% tags=["figure"]
-panels = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)[1]
+# %% tags=["figure", "folded"]
+panels = plt.subplots(1, 2, figsize=(6.8, 3.8), sharey=True)[1]
 titles = {"twenty layers": bare, "twenty layers with batch norm": normed}
 for ax, (title, runs) in zip(panels, titles.items(), strict=True):
     for name, (losses, *_) in runs.items():
@@ -553,8 +554,8 @@ def study(gain, normalised=False, n_layer=20, lr=0.1):
 cases = {"gain 5": (5,), "gain 0.6": (0.6,), "gain 5/3": (5 / 3,), "5 + batch norm": (5, True)}
 studies = {name: study(*case) for name, case in cases.items()}
 
-# %% tags=["figure"]
-grid = plt.subplots(5, 4, figsize=(9, 10.5), sharex="row", sharey="row")[1]
+# %% tags=["figure", "folded"]
+grid = plt.subplots(5, 4, figsize=(7.2, 9), sharex="row", sharey="row")[1]
 for axes, (name, found) in zip(grid.T, studies.items(), strict=True):
     five_pictures(axes, *found, names="left" if name == "gain 5" else "")
     axes[0].set_title(name)
@@ -566,7 +567,7 @@ figure("five-pictures", alt="At gain 5/3 or with batch norm, outputs and gradien
 #
 # - **Gain 5.** Nearly all outputs sit at ±1, saturated. Yet the gradients *grow* on the way back, more than ten thousand times: large weights multiply them faster than tanh shrinks them.
 # - **Gain 0.6.** The outputs shrink to a needle at 0, and the gradient fades on its way back. That is the network that learnt the letters' frequencies and nothing else.
-# - **Gain 5/3.** The outputs stay broad, the gradients keep their size within a factor of ten. That is all you need.
+# - **Gain 5/3.** The outputs stay broad, the gradients keep their size within a factor of ten.
 # - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights give a third of the gradient. The gain now acts like a learning rate.
 #
 # In the third row the last layer stands far above the others: its weights start small on purpose. The fourth row has a rule of thumb, dotted: a step should move weights by about a thousandth.
@@ -583,12 +584,8 @@ def draw_study(gain, depth, normalised, lr):
     five_pictures(axes, *study(gain, normalised, depth, lr), names="above")
 
 
-choices = {
-    "gain": [0.3, 0.6, 1.0, 5 / 3, 5.0],
-    "depth": [2, 6, 12, 20],
-    "normalised": [True, False],
-}
-play(draw_study, **choices, lr=[0.01, 0.1, 0.5])
+choices = {"gain": [0.3, 0.6, 1.0, 5 / 3, 5.0], "depth": [2, 6, 12, 20]}
+play(draw_study, **choices, normalised=[True, False], lr=[0.01, 0.1, 0.5])
 
 # %% [markdown]
 # How many times larger is the gradient at layer 1 than at layer 20?
@@ -647,10 +644,14 @@ claim(running_mean_error=error, running_variance_ratio=ratio)
 # %% [markdown]
 # Two to three per cent of a standard deviation off: good enough. Now the whole log. Is the advantage of a good start only a head start, which a longer run makes up? The diamonds are *recorded*: the same four runs with 200,000 steps, made once, because they take eight minutes.
 
-# %% tags=["figure"]
+# %%
 files = ("wild", "small-last-layer", "scaled", "batch-norm")
 records = [read_record(f"names-{file}").result for file in files]
-left, right = plt.subplots(1, 2, figsize=(9, 4.2), width_ratios=[1.4, 1])[1]
+print({name: [round(record[name], 4) for record in records] for name in ("train", "validation")})
+claim(batch_norm_in_one_layer=fourth.value - third.value)
+
+# %% tags=["figure", "folded"]
+left, right = plt.subplots(1, 2, figsize=(7.2, 3.9), width_ratios=[1.4, 1])[1]
 for k, (name, losses) in enumerate(curves.items()):
     left.plot(range(1000, 20_001), np.convolve(losses, np.ones(1000) / 1000, mode="valid"))
     right.plot(log[name].value, -k, "o", color=f"C{k}", markersize=8)
@@ -660,8 +661,6 @@ left.set(title="Two mends lower the curve for good", ylim=(2.1, 2.7), xlabel="st
 left.set_ylabel("loss (nats), mean of 1,000 batches")
 right.set(title="● 20,000 steps   ◇ recorded: 200,000", xlim=(2.09, 2.42), yticks=[])
 right.set_xlabel("validation loss (nats)")
-print({name: [round(record[name], 4) for record in records] for name in ("train", "validation")})
-claim(batch_norm_in_one_layer=fourth.value - third.value)
 figure("log", alt="Each mend lowers the curve and the validation loss; batch norm does not.")
 
 # %% [markdown]

@@ -96,8 +96,8 @@ guess = None  # a perplexity, such as 5
 compare_guess(guess, perplexity(on_rest[-1]))
 claim(small_text_train=on_first[-1], small_text_perplexity=perplexity(on_rest[-1]))
 
-# %% tags=["figure", "nbval-ignore-output"]
-plt.figure(figsize=(8.5, 4.2))
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+plt.figure(figsize=(5.8, 3.7))
 plt.plot(epochs, on_first, color="C0")
 plt.plot(epochs, on_rest, color="C1")
 plt.text(18, 0.5, "on the training text", color="C0")
@@ -249,7 +249,8 @@ for size in batch_sizes:
     noise.append(each[rows].mean(1).std().item())
 claim(noise_power=np.polyfit(np.log(batch_sizes), np.log(noise), 1)[0], noise_of_32=noise[2])
 
-# %% tags=["figure", "nbval-ignore-output"]
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+plt.figure(figsize=(5.8, 3.7))
 plt.loglog(batch_sizes, noise, "o", color="C0")
 span = np.array([2, len(val), len(train)])
 error = each.std().item() / span**0.5
@@ -283,7 +284,7 @@ for lr in rates:
 compare_guess(guess, min(swept, key=swept.get))
 
 
-# %% tags=["figure", "nbval-ignore-output"]
+# %% tags=["figure", "folded", "nbval-ignore-output"]
 def draw_run(ax, lr):
     ax.plot(sweep[lr], linewidth=0.8)
     ax.set(title=f"lr {lr:g}", xlabel="step", yscale="log", ylim=(1.5, 60))
@@ -291,7 +292,7 @@ def draw_run(ax, lr):
     ax.minorticks_off()
 
 
-axes = plt.subplot_mosaic([["all"] * 3, [0.001, 0.1, 3.0]], figsize=(9, 6))[1]
+axes = plt.subplot_mosaic([["all"] * 3, [0.001, 0.1, 3.0]], figsize=(6.6, 5.2))[1]
 axes["all"].semilogx(rates, list(swept.values()), "o-")
 axes["all"].set(xlabel="learning rate", ylabel="validation loss (nats)", ylim=(2.35, 3))
 axes["all"].set_title("Too small creeps, too large explodes")
@@ -331,8 +332,8 @@ for name, plan in plans.items():
     falls[name] = run(start(), sgd, 0.1, batches_of(32), 12_000, schedule=plan)
 ladder["drop to lr 0.01"] = falls["drop"]
 
-# %% tags=["figure", "nbval-ignore-output"]
-upper, lower = plt.subplots(2, 1, figsize=(8.5, 5), sharex=True, height_ratios=[3, 1])[1]
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+upper, lower = plt.subplots(2, 1, figsize=(5.8, 4.6), sharex=True, height_ratios=[3, 1])[1]
 for color, (name, (_, history)) in zip(("C0", "C1", "C2"), falls.items(), strict=True):
     steps, losses = zip(*history.measured, strict=True)
     upper.plot(steps, losses, "o-", color=color)
@@ -405,7 +406,7 @@ with_sgd, with_adamw = (each_loss(model, val) for model, _ in list(ladder.values
 has = [(val[:, :3] == k).any(1).cpu() for k in range(27)]
 often = [one.double().mean().item() for one in has]
 gains = [(with_sgd - with_adamw)[one].mean().item() for one in has]
-plt.figure(figsize=(8.5, 4.2))
+plt.figure(figsize=(6.2, 3.9))
 for letter, x, y in zip(vocabulary.characters, often, gains, strict=True):
     plt.text(x, y, letter, weight="bold", ha="center")
 plt.gca().set(xscale="log", xlim=(0.002, 1), ylim=(0, 0.17))
@@ -494,10 +495,10 @@ claim(mlp_dev_loss=rungs["batch norm"])
 #
 # Now the time. In [a benchmark](../benchmarks/names.md) that ran both side by side, the lecture's 200,000 steps took 38.2 seconds and ended at 2.158, our last rung took 5.4: a seventh. The star stands at that ratio.
 
-# %% tags=["figure", "nbval-ignore-output"]
+# %% tags=["figure", "folded", "nbval-ignore-output"]
 BENCHMARK = {"lecture": 38.2, "its loss": 2.1577, "ours": 5.4}
 lecture_seconds = ladder["batch norm"][1].seconds[-1] * BENCHMARK["lecture"] / BENCHMARK["ours"]
-plt.figure(figsize=(10, 5.5))
+plt.figure(figsize=(7, 5))
 height = 9.0  # of the last label
 colors = plt.colormaps["viridis"](np.linspace(0.8, 0, len(ladder)))
 right = 2 * lecture_seconds
@@ -579,7 +580,8 @@ direction, directions = compare_with_chance(F.normalize(vectors, dim=1))
 claim(vowel_distance=own, vowel_chance=(by_chance <= own).mean())
 claim(vowel_directions_by_chance=(directions <= direction).mean())
 
-# %% tags=["figure", "nbval-ignore-output"]
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+plt.figure(figsize=(5.8, 3.4))
 plt.hist(by_chance, bins=30, color="0.75")
 plt.axvline(own, color="C3")
 plt.text(own + 0.004, 160, "the five vowels", color="C3")
