@@ -81,7 +81,7 @@ def test_a_check_says_not_yet_to_a_stub_and_compares_what_returns_nothing(capsys
         (2.5, 28.0632, "nats", "your guess 2.5 nats · measured 28.06 nats\n"),
         ("trains", "does not", "", "your guess trains · measured does not\n"),
         (0, 3, "", "your guess 0 · measured 3\n"),
-        (None, 28.0, "nats", ""),
+        (None, 3, "nats", "no guess yet\n"),
     ],
 )
 def test_a_guess_is_set_beside_what_was_found(capsys, guess, found, unit, line):

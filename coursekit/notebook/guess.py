@@ -1,4 +1,4 @@
-"""What a reader guessed, set beside what came out; nothing is shown until there is a guess."""
+"""What a reader guessed, set beside what came out."""
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -7,10 +7,15 @@ from matplotlib.axes import Axes
 def compare_guess(
     guess: float | int | str | None, found: float | int | str, unit: str = ""
 ) -> None:
-    """Print a guess beside what was found, both in `unit`; nothing if there is no guess."""
-    if guess is not None:
-        said = (f"{_say(one)} {unit}".rstrip() for one in (guess, found))
-        print("your guess {} · measured {}".format(*said))
+    """Print a guess beside what was found, both in `unit`; without a guess, that there is none.
+
+    Call it first in its cell: JupyterLab shows the first line of an output that is still folded.
+    """
+    if guess is None:
+        print("no guess yet")
+        return
+    said = (f"{_say(one)} {unit}".rstrip() for one in (guess, found))
+    print("your guess {} · measured {}".format(*said))
 
 
 def mark_guess(

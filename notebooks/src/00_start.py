@@ -148,13 +148,13 @@ print("x[:, None]", x[:, None].shape, " w", w.shape, " parts", parts.shape)
 guess = None  # 0 or 1
 
 # %%
+compare_guess(guess, 1)
 by_loop = torch.tensor([curve(hour) for hour in clock])  # slow, and right
 for axis in (0, 1):
     whole, few = parts.sum(axis), parts[:5].sum(axis)  # few: five hours, eight neurons
     off = (whole + lift - by_loop).abs().max()
     print(f"sum({axis}): {len(whole)} numbers, off by {off:.2f} °C; of five hours: {len(few)}")
 assert_close(outputs @ v, parts.sum(1))
-compare_guess(guess, 1)
 claim(wrong_axis=(parts.sum(0) + lift - by_loop).abs().max())
 
 # %% tags=["figure", "folded"]

@@ -132,8 +132,8 @@ guess = None  # in nats, such as 2.5
 # %%
 wild_start, wild_end = new_network(), new_network()
 wild = train_network(wild_end, 1000)
-claim(naive_first_loss=wild[0])
 compare_guess(guess, wild[0], unit="nats")
+claim(naive_first_loss=wild[0])
 
 # %% [markdown]
 # An honest network that knows nothing gives each letter 1/27: a loss of $\ln 27 = 3.30$. This one is at nearly ten times that. What does it believe?
@@ -391,9 +391,9 @@ def train_deep(gain, norm=None, steps=1000, lr=0.1, n_layer=20):
 
 gains = {"gain 0.6": 0.6, "gain 5/3": 5 / 3, "gain 5": 5.0}
 bare = {name: train_deep(gain) for name, gain in gains.items()}
+compare_guess(guess, "not at all")
 for name, (losses, end, _) in bare.items():
     print(f"{name}: first {losses[0]:.2f}, after 1,000 steps {end.value:.2f}")
-compare_guess(guess, "not at all")
 
 # %%
 p = torch.bincount(Y.cpu()) / len(Y)
