@@ -66,7 +66,7 @@ plt.plot(clock, measured, "o", color="black")
 plt.plot(fine, [curve(hour) for hour in fine], color="C3")
 plt.vlines(clock, [curve(hour) for hour in clock], measured, "C3", "dotted", linewidth=0.8)
 plt.text(2.2, 15.3, "measured")
-plt.text(0.3, 1.2, "the curve, from random numbers", color="C3")
+plt.text(0.3, 1.2, "from random numbers", color="C3")
 plt.title("Twenty-five numbers make a curve that misses every point")
 plt.gca().set(xlabel="hour of the day", ylabel="temperature (°C)", xticks=range(0, 22, 3))
 figure("random", alt="Eight temperatures between 12 and 24 °C; a random curve runs far below.")
@@ -117,7 +117,7 @@ for setting, *spots in [
         ax.text(*spot, f"{setting:g}".replace("-", "−"), color=color)
         ax.set(title=f"three values of ${name}$", xlabel="$x$")
 panels[0].set_ylabel(r"$v\,\tanh(wx + b)$")
-plt.suptitle("A neuron is an S: a sign flips it; w sets how steep, b where, v how high")
+plt.suptitle("A neuron is an S: w sets how steep, b where, v how high")
 figure("neuron", alt="S-shaped curves in three panels: flipped or steeper, moved, stretched.")
 
 # %% [markdown]
@@ -623,12 +623,12 @@ panels = plt.subplots(2, 3, figsize=(6.6, 4.6), sharex=True, sharey=True)[1]
 notes = ["random", "it rises", "the right height", "it bends", "dashed: Value", "it fits"]
 for ax, step, note in zip(panels.flat, [0, 1, 5, 20, 200, 3000], notes, strict=True):
     draw_curve(ax, history[step])
-    ax.set_title(f"step {step:,}: off by {losses[step] ** 0.5:.2f} °C")
+    ax.set_title(f"step {step:,}: {losses[step] ** 0.5:.2f} °C")
     ax.text(0, 27, note, color="C0")
 panels[1, 1].plot(fine, predict(our_fit, smooth_x), "--", color="C1", linewidth=3)
 plt.gcf().supxlabel("hour of the day", fontsize=11)
 plt.gcf().supylabel("temperature (°C)", fontsize=11)
-plt.suptitle("First it rises to the points, then it bends to fit them")
+plt.suptitle("It misses by less and less: first it rises, then it bends")
 figure("learning", alt="Six pictures: a low curve rises, bends, and passes through all points.")
 
 

@@ -439,7 +439,7 @@ for ax, (title, runs) in zip(panels, titles.items(), strict=True):
     ax.set(title=title, xlabel="step", xlim=(0, 1000), ylim=(2.25, 3.3))
     name_lines(ax)
 panels[0].set_ylabel("loss (nats), mean of 50 batches")
-panels[1].text(990, 2.84, "dotted: letter frequencies alone", ha="right")
+panels[0].text(990, 2.8, "dotted: letter\nfrequencies alone", ha="right", va="top")
 plt.suptitle("At a bad gain nothing is learnt; with batch norm every gain trains")
 figure("deep", alt="Left: gains 0.6 and 5 stay at 2.82, 5/3 falls to 2.4. Right: all three fall.")
 
@@ -659,7 +659,7 @@ for k, (name, losses) in enumerate(curves.items()):
     right.text(log[name].value + 0.008, -k, name, color=f"C{k}", va="center")
 left.set(title="Two mends lower the curve for good", ylim=(2.1, 2.7), xlabel="step")
 left.set_ylabel("loss (nats), mean of 1,000 batches")
-right.set(title="● 20,000 steps   ◇ recorded: 200,000", xlim=(2.09, 2.42), yticks=[])
+right.set(title="● 20,000 steps\n◇ 200,000, recorded", xlim=(2.09, 2.42), yticks=[])
 right.set_xlabel("validation loss (nats)")
 figure("log", alt="Each mend lowers the curve and the validation loss; batch norm does not.")
 
