@@ -32,7 +32,7 @@ device = setup("00_start", seed=42)
 # Run the cells from top to bottom (Shift + Enter). Three things come up again and again:
 #
 # - **Guesses.** A cell with `guess = None` waits for you. Type a number, run on, and the next output shows it next to the measured value, which may be on the page already: guess before you scroll.
-# - **Claims.** A line that begins with ✓ is a number that was just measured, and in brackets the reason to expect it. Change the code, and it may turn into ✗: that is the effect of your change.
+# - **Claims.** A line that begins with ✓ is a number that was just measured, and in brackets what it is, or why it was to be expected. Change the code, and it may turn into ✗: that is the effect of your change.
 # - **Exercises.** You write the code where `...` stands and run the check, which names the first case where your answer fails. The solution is folded away below it.
 #
 # Now the eight temperatures of a made-up day in June. And a curve, in plain Python: a sum of eight S-shaped pieces, each made by `math.tanh`, which climbs smoothly from −1 to 1.
@@ -142,13 +142,13 @@ print("x[:, None]", x[:, None].shape, " w", w.shape, " parts", parts.shape)
 #
 # Where one of them has a 1, or nothing, its numbers are repeated until they fit. If two lengths differ and neither is 1, PyTorch refuses. So row $i$ of `parts` belongs to hour $i$, column $k$ to neuron $k$.
 #
-# **Predict.** The curve is the sum of the eight neurons, at each hour. Is that `parts.sum(0)` or `parts.sum(1)`? Type 0 or 1.
+# The curve is the sum of the eight neurons, at each hour: `parts.sum(1)`. **Predict.** Take five hours only, `parts[:5]`. How many numbers does the *wrong* sum, `sum(0)`, give?
 
 # %% tags=["predict"]
-guess = None  # 0 or 1
+guess = None  # how many
 
 # %%
-compare_guess(guess, 1)
+compare_guess(guess, len(parts[:5].sum(0)))
 by_loop = torch.tensor([curve(hour) for hour in clock])  # slow, and right
 for axis in (0, 1):
     whole, few = parts.sum(axis), parts[:5].sum(axis)  # few: five hours, eight neurons
@@ -279,7 +279,7 @@ figure("lift", alt="A parabola: the loss over the lift. A line touches it at 0 a
 # %%
 def gradient_by_difference(numbers, h=1e-6):
     nudged = numbers + h * torch.eye(25)  # row k: number k is nudged, the others are not
-    losses = torch.stack([loss_of(row) for row in [numbers, *nudged]])
+    losses = torch.stack([loss_of(row) for row in [numbers, *nudged]])  # 1 + 25 of them
     return (losses[1:] - losses[0]) / h, len(losses)
 
 
@@ -303,7 +303,7 @@ class Value:  # a number that remembers which values it was computed from
     def __init__(self, data, inputs=()):
         self.data = data
         self.inputs = inputs  # pairs: a value, and the local derivative
-        self.grad = 0.0  # the gradient; it stays 0 until somebody goes backward
+        self.grad = 0.0  # its gradient, d result / d value: 0 until somebody goes backward
 
 
 # %% [markdown]
@@ -373,7 +373,12 @@ print(f"by a nudge: {(nudged_error**2 - loss.data) / 1e-6:.6f}")
 
 
 # %% [markdown]
-# They agree. For all values at once, start at the loss and go *backward*: give the loss a 1, and let each value pass on to its inputs what it was given, times the number on the arrow.
+# They agree. For all values at once, go *backward*: give the loss a 1, and let each value pass on to its inputs what it was given, times the number on the arrow.
+#
+# **Predict**, with a pencil and the picture: what is the derivative of the loss for the *bias*?
+
+# %% tags=["predict"]
+guess = None  # such as 0.5
 
 
 # %%
@@ -388,6 +393,7 @@ def push(value, amount):
 for value, _ in named.values():
     value.grad = 0.0
 print("visits:", push(loss, 1.0))
+compare_guess(guess, bias.grad)
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, point {point.grad:.6f}")
 
 # %% [markdown]
@@ -411,7 +417,28 @@ claim(visits=visits)
 #
 # ## 0.5 `backward()`: every value once
 #
-# The remedy is patience: a value should wait for *all* its contributions, add them, and pass the sum on once. So the values take turns, each after everything that uses it; such an order is called a **topological order**. How does a value know that nothing more will come? It counts the arrows that leave it.
+# So each value should pass on *once*. When? As soon as it is reached?
+
+
+# %%
+def pass_on_at_once(result):
+    result.grad, queue = 1.0, [result]
+    for value in queue:  # the queue grows while we walk
+        for source, local in value.inputs:
+            source.grad += local * value.grad
+            if source not in queue:
+                queue.append(source)
+
+
+for turned in (False, True):
+    a = Value(3.0)
+    square = a * a
+    fourth = square * square
+    pass_on_at_once(square + fourth if turned else fourth + square)
+    print("a² + a⁴" if turned else "a⁴ + a²", "has the derivative", a.grad)
+
+# %% [markdown]
+# The derivative of $a^2 + a^4$ at 3 is 114, whichever side of the plus sign comes first. In the second sum `square` passed on before the contribution of `fourth` had arrived. The remedy is patience: a value waits for *all* its contributions, adds them, and passes the sum on. So each value comes after everything that uses it; such an order is called a **topological order**. A value can't see who uses it; but a first walk from the result, along the inputs, can count.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.2 (build, 30 minutes).** `backward(result)` sets the `grad` of `result`, and of every value that it was computed from, to the derivative of `result` with respect to that value, whatever was there before. Each value passes on once. Don't let a function call itself: Python stops at about 1,000 calls within calls, and graphs can be deeper. The check compares your gradients with those of `push`, and shows the graph as lines of code.
@@ -495,7 +522,7 @@ play(gradients_arrive, arrived=range(10))
 # %%
 def our_curve(numbers, point):
     output = numbers[24]
-    for k in range(8):
+    for k in range(8):  # v · tanh(w · point + b)
         output = output + numbers[16 + k] * (numbers[k] * point + numbers[8 + k]).tanh()
     return output
 
@@ -516,10 +543,10 @@ assert_close(torch.tensor([one.grad for one in ours]), theirs.grad, rtol=1e-12, 
 print(f"nudging is off by {(gradient - theirs.grad).abs().max():.0e}")
 
 # %% [markdown]
-# All 25 agree with PyTorch's to twelve digits, and nearly with the nudges of section 0.3. Those took 26 evaluations of the loss. This took one forward pass and one backward pass, which is about three evaluations, for 25 parameters or for 124 million.
+# All 25 agree with PyTorch's to twelve digits, and nearly with the nudges of section 0.3. Those took 26 evaluations of the loss. This took one forward and one backward pass, and would for 124 million parameters.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 0.3 (build, 20 minutes).** Three more operations for your `Value`: $e^a$, $\ln a$ and $a / b$. Each returns a `Value` with its number and its inputs, as `multiply` does. Find the local derivatives yourself.
+# > **Exercise 0.3 (build, 20 minutes).** Three more operations for your `Value`: $e^a$, $\ln a$ and $a / b$. Each returns a `Value` with its number and its inputs, as `multiply` does. Find the local derivatives yourself. (All language models are trained with these three: lesson 1.)
 # >
 # > <details><summary>Hint 1</summary>The derivative of $e^a$ is $e^a$, which you have just computed; that of $\ln a$ is $1/a$.</details>
 # > <details><summary>Hint 2</summary>A quotient has two inputs. Treat $b$ as a constant to get the first derivative, then $a$ as a constant to get the second: that one is negative, and has $b^2$ in the denominator.</details>
@@ -560,14 +587,6 @@ exercises.check_log(log)
 exercises.check_divide(divide)
 
 # %% [markdown]
-# With these three you can write the loss by which language models are trained, and those of the next lessons. Two letters have scores (*logits*), `a = Value(2.0)` and `b = Value(0.5)`. The probability of the first is `p = divide(exp(a), exp(a) + exp(b))`, and the loss is `Value(0.0) - log(p)`. Run the backward pass and compare `a.grad` with `p.data - 1`.
-#
-# <details><summary>What you should see</summary>
-#
-# `p.data` is 0.8176, and `a.grad` is −0.1824, which is $p - 1$; `b.grad` is +0.1824. The more probable the right letter already was, the weaker the push.
-#
-# </details>
-#
 # ## 0.6 Five lines that learn
 #
 # A loss, its gradient, a small step against it: what is left is to repeat. First with your own machine (or, if you have not written `backward` yet, with ours):
@@ -591,7 +610,7 @@ def train(model=predict, lr=0.05, steps=3000):
     numbers = parameters.clone().requires_grad_()
     history, losses = [], []
     for _ in range(steps + 1):
-        history.append(numbers.detach().clone())  # for the pictures below
+        history.append(numbers.detach().clone())  # a copy without a graph, for the pictures
         loss = ((model(numbers, x) - temps) ** 2).mean()  # 1 loss
         numbers.grad = None  # 2 clear
         loss.backward()  # 3 backward
@@ -601,7 +620,6 @@ def train(model=predict, lr=0.05, steps=3000):
     return history, losses
 
 
-# %%
 history, losses = train()
 assert_close(history[200], our_fit)
 claim(trained_miss=losses[-1] ** 0.5)
@@ -642,14 +660,14 @@ def curve_at(step):
 play(curve_at, step=[0, 1, 2, 3, 5, 10, 20, 40, 100, 200, 400, 1000, 2000, 3000])
 
 # %% [markdown]
-# How large should a step be? Ten times smaller, and ten times larger:
+# How large should a step be?
 
 # %%
-for lr in (0.005, 0.05, 0.5):
+for lr in (0.005, 0.05, 0.1, 0.2, 0.5):
     print(f"lr {lr:g}: misses by {train(lr=lr)[1][-1] ** 0.5:.3g} °C after 3,000 steps")
 
 # %% [markdown]
-# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`, not a number. In between it is treacherous: 0.1 never settles, 0.2 climbs into the millions first.
+# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`, not a number. In between it is treacherous: nothing breaks, and the curve is wrong.
 #
 # Now back to the mistake of section 0.2. Train once more, with the sum over the wrong axis. Nothing is raised.
 #
