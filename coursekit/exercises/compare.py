@@ -90,7 +90,10 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
     same = number == expected or math.isclose(
         number, expected, rel_tol=tolerance, abs_tol=tolerance
     )
-    return "" if same else f"off by a factor of {number / expected:.4g}" if expected else "not 0"
+    if same or not expected:
+        return "" if same else "not 0"
+    factor = f"{number / expected:.4g}"
+    return f"off by {number - expected:.1e}" if factor == "1" else f"off by a factor of {factor}"
 
 
 def _read_number(answer: Any) -> float | None:
@@ -111,6 +114,8 @@ def _factor(answer: Tensor, expected: Tensor, where: tuple[int, ...], tolerance:
     if not finite or not expected[where]:
         return ""
     factor = answer[where] / expected[where]
+    if f"{factor:.4g}" == "1":
+        return f", off by {answer[where] - expected[where]:.1e}"
     everywhere = torch.allclose(answer, factor * expected, rtol=tolerance, atol=tolerance)
     many = int((expected != 0).sum()) > 1
     return f", {'everywhere ' * (everywhere and many)}off by a factor of {factor:.4g}"

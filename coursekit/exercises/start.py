@@ -97,17 +97,18 @@ def check_backward(solution: Callable[[Any], None]) -> None:
 
 def check_exp(solution: Callable[[Any], Any]) -> None:
     """Check an operation on values that returns e to the power of its input."""
-    agree(_noted_by(solution), _noted(torch.exp), [([0.0],), ([2.0],)])
+    agree(_noted_by(solution), _noted(torch.exp), [([0.0],), ([2.0],)], tolerance=EXACT)
 
 
 def check_log(solution: Callable[[Any], Any]) -> None:
     """Check an operation on values that returns the natural logarithm of its input."""
-    agree(_noted_by(solution), _noted(torch.log), [([1.0],), ([4.0],)])
+    agree(_noted_by(solution), _noted(torch.log), [([1.0],), ([4.0],)], tolerance=EXACT)
 
 
 def check_divide(solution: Callable[[Any, Any], Any]) -> None:
     """Check an operation on values that returns the first input divided by the second."""
-    agree(_noted_by(solution), _noted(torch.div), [([6.0, 2.0],), ([-1.0, 4.0],)])
+    cases = [([6.0, 2.0],), ([-1.0, 4.0],), ([3.0, -2.0],)]
+    agree(_noted_by(solution), _noted(torch.div), cases, tolerance=EXACT)
 
 
 def check_train_neuron(solution: Callable[..., Sequence[float]]) -> None:

@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the class that you will build follows Karpathy's micrograd (2020). Going backward through a graph is due to Linnainmaa (1970) and Werbos (1974); Rumelhart, Hinton and Williams (1986) made networks learn with it. PyTorch: Paszke and others (2019).
+# **Sources**: the class that you will build follows Karpathy's micrograd (2020). Going backward through a graph is due to Linnainmaa (1970) and Werbos (1974); Rumelhart, Hinton and Williams (1986) showed what networks learn with it. PyTorch: Paszke and others (2019).
 
 # %% tags=["setup", "machine"]
 import math
@@ -32,7 +32,7 @@ device = setup("00_start", seed=42)
 # Run the cells from top to bottom (Shift + Enter). Three things come up again and again:
 #
 # - **Guesses.** A cell with `guess = None` waits for you. Type a number, run on, and the next output shows it next to the measured value, which may be on the page already: guess before you scroll.
-# - **Claims.** A line that begins with ✓ is a number that was just measured, and in brackets what it is, or why it was to be expected. Change the code, and it may turn into ✗: that is the effect of your change.
+# - **Claims.** A line that begins with ✓ is a number that was just measured, followed in brackets by what it is or why it was to be expected. Change the code, and it may turn into ✗: that is the effect of your change.
 # - **Exercises.** You write the code where `...` stands and run the check, which names the first case where your answer fails. The solution is folded away below it.
 #
 # Now the eight temperatures of a made-up day in June. And a curve, in plain Python: a sum of eight S-shaped pieces, each made by `math.tanh`, which climbs smoothly from −1 to 1.
@@ -41,11 +41,11 @@ device = setup("00_start", seed=42)
 clock = [0, 3, 6, 9, 12, 15, 18, 21]
 measured = [14.2, 12.5, 13.1, 17.6, 22.4, 24.3, 21.0, 16.8]  # °C
 
-chance = random.Random(57)
+chance = random.Random(57)  # another number is another start
 weights = [chance.gauss(0, 1) for _ in range(8)]
 biases = [chance.gauss(0, 1) for _ in range(8)]
 output_weights = [chance.gauss(0, 1) for _ in range(8)]
-lift = 0.0
+lift = 0.0  # the bias of the output
 
 
 def curve(hour):
@@ -72,7 +72,7 @@ plt.gca().set(xlabel="hour of the day", ylabel="temperature (°C)", xticks=range
 figure("random", alt="Eight temperatures between 12 and 24 °C; a random curve runs far below.")
 
 # %% [markdown]
-# It misses by almost 17 °C. (This is the root of the mean squared error, an average in which large errors count more.)
+# It misses by almost 17 °C. (This is the root of the mean squared error, or RMSE, an average in which large errors count more.)
 #
 # ## 0.1 A tensor is numbers with a shape
 #
@@ -87,9 +87,9 @@ print(temps - temps.mean())
 print("warmest", temps.max().item())
 
 # %% [markdown]
-# The first line asks for 16 digits per number, **float64**. PyTorch's usual float32 keeps 7; we want results that agree to the last digit. `.item()` takes a single number out of its tensor.
+# The first line stores numbers to 16 digits, **float64**. PyTorch's usual float32 keeps 7; we want to compare results to twelve. `.item()` takes a single number out of its tensor.
 #
-# The same eight numbers can also be arranged along two axes: a **matrix**, here with one row for the first half of the day and one for the second. Sums and means go along an axis, and **the axis that you name is the one that disappears**:
+# The same numbers can be arranged along two axes: a **matrix**, here with one row for the first half of the day and one for the second. Sums and means go along an axis, and **the axis that you name is the one that disappears**:
 
 # %%
 halves = temps.view(2, 4)
@@ -101,7 +101,7 @@ print("mean(1)", halves.mean(1), "shape", halves.mean(1).shape)
 # %% [markdown]
 # `sum(0)` adds the two rows: four numbers are left. `sum(1)` adds along each row: two are left, one for each half of the day.
 #
-# The S-shaped piece $v \tanh(wx + b)$ is called a **neuron**. Its three numbers are **parameters**, numbers that training may move: the **weight** $w$, the **bias** $b$, and the output weight $v$.
+# The S-shaped piece $\tanh(wx + b)$ is called a **neuron**; its output weight $v$ says how much of it goes into the sum. Such numbers, which training adjusts, are **parameters**: the **weight** $w$, the **bias** $b$ (if positive, it moves the S to the left), and $v$.
 
 # %% tags=["figure", "folded"]
 grid = torch.linspace(-3, 3, 121)
@@ -123,7 +123,7 @@ figure("neuron", alt="S-shaped curves in three panels: flipped or steeper, moved
 # %% [markdown]
 # ## 0.2 One table, two sums, and no error message
 #
-# Each of the eight neurons has a value at each of the eight hours: a table of 8 × 8. PyTorch makes it in two lines, if the shapes are right.
+# Each of the eight neurons has a value at each of the eight hours: an 8 × 8 table. PyTorch makes it in two lines, if the shapes are right.
 
 # %%
 w, b, v = torch.tensor(weights), torch.tensor(biases), torch.tensor(output_weights)
@@ -179,7 +179,7 @@ ax.set_title("Both sums are eight numbers, and only one is the curve", pad=10)
 figure("two-sums", alt="An 8 by 8 table: its row sums are the curve, its column sums are not.")
 
 # %% [markdown]
-# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised, because hours and neurons are both eight. Three habits protect you: say in a comment what each axis *is*; check it once against a slow version that you trust; and give each axis a length of its own while you try things: with five hours, `sum(0)` still gives eight numbers. A fourth is to let the operator choose: the **matrix product** `outputs @ v` multiplies and adds in one go, always along the last axis of its left side. (Turned round, `v @ outputs` is wrong, and silent.)
+# Look at what did *not* happen. The wrong sum has the right shape and plausible values, and nothing was raised, because hours and neurons are both eight. Three habits protect you: say in a comment what each axis *is*; check it once against a slow version that you trust; and give each axis a length of its own while you try things. A fourth is to let the operator choose: the **matrix product** `outputs @ v` multiplies and adds in one go, always along the last axis of its left side.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.1 (warm-up, 5 minutes).** A table `temps` holds one row per day and one column per reading. Write `centre_rows(temps)`: from each number, subtract the mean *of its day*. Leave the table that you are given as it is.
@@ -231,7 +231,7 @@ print(f"loss {loss_of(parameters):.2f} °C², its root {loss_of(parameters) ** 0
 
 
 # %% [markdown]
-# Which way should the last number, the lift, go? Raise it by a small $h$, leave the other 24 alone, and see how much the loss changes *for each degree of lift*.
+# Which way should the last number, the lift, go? Raise it by a small $h$, leave the other 24 alone, and see how much the loss changes *per degree of lift*.
 
 
 # %%
@@ -307,7 +307,7 @@ class Value:  # a number that remembers which values it was computed from
 
 
 # %% [markdown]
-# Each operation makes a new `Value` and notes two things about each input: which value it was, and the **local derivative**, that is, how fast the result changes if this input alone is nudged. For $a + b$, both local derivatives are 1. For $a \cdot b$, the one for $a$ is $b$, and the one for $b$ is $a$. For $\tanh$, it is $1 - \tanh^2$.
+# Each operation makes a new `Value` and records two things about each input: which value it was, and the **local derivative**, that is, how fast the result changes if this input alone is nudged. For $a + b$, both local derivatives are 1. For $a \cdot b$, the one for $a$ is $b$, and the one for $b$ is $a$. For $\tanh$, it is $1 - \tanh^2$.
 
 
 # %%
@@ -329,7 +329,7 @@ def tanh(a):
 
 
 # %% [markdown]
-# Python calls `Value.__mul__` when it meets `a * b`. So we hand our functions to the class, and compute the loss one operation at a time, each result with a name. (Both sides must be a `Value`: `weight * Value(2.0)`, not `weight * 2.0`.)
+# Python calls `Value.__mul__` when it meets `a * b`. So we hand our functions to the class, and compute the loss one operation at a time, giving each result a name. (Both sides must be a `Value`: `weight * Value(2.0)`, not `weight * 2.0`.)
 
 # %%
 Value.__add__, Value.__sub__, Value.__mul__, Value.tanh = add, subtract, multiply, tanh
@@ -357,7 +357,7 @@ named = {
     "error": (error, (4, 0)),
     "loss": (loss, (5, 0)),
 }
-draw_graph(named).set_title("Each arrow says how fast its head changes when its tail is nudged")
+draw_graph(named).set_title("On each arrow: how fast the result changes through this input")
 figure("graph", alt="Nine boxes from weight to loss, with a local derivative on each arrow.")
 
 # %% [markdown]
@@ -373,7 +373,7 @@ print(f"by a nudge: {(nudged_error**2 - loss.data) / 1e-6:.6f}")
 
 
 # %% [markdown]
-# They agree. For all values at once, go *backward*: give the loss a 1, and let each value pass on to its inputs what it was given, times the number on the arrow.
+# They agree. For all values at once, go *backward*: give the loss a 1; each value multiplies what it receives by the number on the arrow, and passes that on to its input.
 #
 # **Predict**, with a pencil and the picture: what is the derivative of the loss for the *bias*?
 
@@ -441,7 +441,7 @@ for turned in (False, True):
 # The derivative of $a^2 + a^4$ at 3 is 114, whichever side of the plus sign comes first. In the second sum `square` passed on before the contribution of `fourth` had arrived. The remedy is patience: a value waits for *all* its contributions, adds them, and passes the sum on. So each value comes after everything that uses it; such an order is called a **topological order**. A value can't see who uses it; but a first walk from the result, along the inputs, can count.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 0.2 (build, 30 minutes).** `backward(result)` sets the `grad` of `result`, and of every value that it was computed from, to the derivative of `result` with respect to that value, whatever was there before. Each value passes on once. Don't let a function call itself: Python stops at about 1,000 calls within calls, and graphs can be deeper. The check compares your gradients with those of `push`, and shows the graph as lines of code.
+# > **Exercise 0.2 (build, 30 minutes).** `backward(result)` sets the `grad` of `result`, and of every value that it was computed from, to the derivative of `result` with respect to that value, whatever was there before. Each value should pass on just once. Don't let a function call itself: Python stops at about 1,000 nested calls, and graphs can be deeper. The check compares your gradients with those of `push`, and shows the graph as lines of code.
 # >
 # > <details><summary>Hint 1</summary>First find the values and count their uses. Keep a list of values to look at; take one out, and for each of its inputs add 1 to its count in a dictionary (<code>a * a</code> uses <code>a</code> twice). An input that wasn't in the dictionary yet goes into the list. Then set every gradient to 0.</details>
 # > <details><summary>Hint 2</summary>Now give the result a 1, and make a list of values that are ready, with the result alone. Take one out. To the gradient of each of its inputs add the local derivative times its own gradient, and take 1 off that input's count. At 0, the input is ready.</details>
@@ -494,7 +494,7 @@ loss.backward()
 print(f"weight {weight.grad:.6f}, bias {bias.grad:.6f}, point {point.grad:.6f}")
 
 # %% [markdown]
-# The same gradients, with one visit to each value. This is **backpropagation**, the **backward pass**. It is also called *reverse mode*: it starts from one number, the loss, and a single walk finds the derivatives with respect to all inputs, however many, for about twice the cost of the forward pass. The price is memory: all values are kept until the walk comes by. PyTorch's name for the machinery is **autograd**.
+# The same gradients, with one visit to each value. This is **backpropagation**, the **backward pass**. It is also called *reverse mode*: it starts from one number, the loss, and a single walk finds the derivatives with respect to all inputs, however many, for about twice the arithmetic of the forward pass. The price is memory: all values are kept until the walk reaches them. PyTorch's name for the machinery is **autograd**.
 
 # %% tags=["figure"]
 in_order = [value for value, _ in named.values()]  # as they were made
@@ -503,7 +503,7 @@ figure("backward", alt="The same nine boxes, with gradients: −3.97 at the weig
 
 
 # %% [markdown]
-# Move the slider to let the gradients arrive one at a time, and check a few (the numbers are rounded): each is the sum, over the arrows that leave the box, of the number on the arrow times the gradient at its head.
+# In a running notebook, move the slider to let the gradients arrive one at a time, and check a few (the numbers are rounded): each is the sum, over the arrows that leave the box, of the number on the arrow times the gradient at its head.
 
 
 # %% tags=["live", "nbval-ignore-output"]
@@ -516,7 +516,7 @@ play(gradients_arrive, arrived=range(10))
 # %% [markdown]
 # ### The same in PyTorch
 #
-# A PyTorch tensor with `requires_grad=True` is such a `Value`, of many numbers: operations on it are remembered, and `backward()` walks the graph. Let both find the gradient of the whole curve: 25 parameters, eight points.
+# A PyTorch tensor with `requires_grad=True` is like a `Value` of many numbers: operations on it are remembered, and `backward()` walks the graph. Let both find the gradient of the whole curve: 25 parameters, eight points.
 
 
 # %%
@@ -543,7 +543,7 @@ assert_close(torch.tensor([one.grad for one in ours]), theirs.grad, rtol=1e-12, 
 print(f"nudging is off by {(gradient - theirs.grad).abs().max():.0e}")
 
 # %% [markdown]
-# All 25 agree with PyTorch's to twelve digits, and nearly with the nudges of section 0.3. Those took 26 evaluations of the loss. This took one forward and one backward pass, and would for 124 million parameters.
+# All 25 agree with PyTorch's to twelve digits, and nearly agree with the nudges of section 0.3. Those took 26 evaluations of the loss. This took one forward and one backward pass, and would for 124 million parameters.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.3 (build, 20 minutes).** Three more operations for your `Value`: $e^a$, $\ln a$ and $a / b$. Each returns a `Value` with its number and its inputs, as `multiply` does. Find the local derivatives yourself. (All language models are trained with these three: lesson 1.)
@@ -621,7 +621,7 @@ def train(model=predict, lr=0.05, steps=3000):
 
 
 history, losses = train()
-assert_close(history[200], our_fit)
+assert_close(history[200], our_fit, rtol=1e-9, atol=1e-9)
 claim(trained_miss=losses[-1] ** 0.5)
 
 # %% [markdown]
@@ -638,7 +638,7 @@ def draw_curve(ax, numbers, color="C0"):
 
 
 panels = plt.subplots(2, 3, figsize=(6.6, 4.6), sharex=True, sharey=True)[1]
-notes = ["random", "it rises", "the right height", "it bends", "dashed: Value", "it fits"]
+notes = ["random", "it rises", "the right height", "it bends", "dashed: ours", "it fits"]
 for ax, step, note in zip(panels.flat, [0, 1, 5, 20, 200, 3000], notes, strict=True):
     draw_curve(ax, history[step])
     ax.set_title(f"step {step:,}: {losses[step] ** 0.5:.2f} °C")
@@ -667,7 +667,7 @@ for lr in (0.005, 0.05, 0.1, 0.2, 0.5):
     print(f"lr {lr:g}: misses by {train(lr=lr)[1][-1] ** 0.5:.3g} °C after 3,000 steps")
 
 # %% [markdown]
-# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`, not a number. In between it is treacherous: nothing breaks, and the curve is wrong.
+# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`, not a number. In between lies trouble: nothing breaks, and the curve is wrong.
 #
 # Now back to the mistake of section 0.2. Train once more, with the sum over the wrong axis. Nothing is raised.
 #
@@ -690,7 +690,7 @@ claim(flat_line_miss=temps.std(correction=0))
 left, right = plt.subplots(1, 2, figsize=(6.8, 3.6))[1]
 left.semilogy(wrong_losses[:200], color="C3")
 left.semilogy(losses[:200], color="C0")
-left.set(title="The loss prefers the wrong sum …", xlabel="step", ylim=(1e-6, 1e3))
+left.set(title="The wrong sum looks perfect …", xlabel="step", ylim=(1e-6, 1e3))
 left.set_ylabel("reported loss (°C²)")
 left.text(20, 1e-5, "sum(0)", color="C3")
 left.text(120, 1, "sum(1)", color="C0")
@@ -709,7 +709,7 @@ figure("wrong-axis", alt="The loss of the wrong sum falls to 0, and its curve mi
 # > **Exercise 0.4 (build, 25 minutes).** A neuron that learns. `train_neuron(xs, ys, weight, bias, lr, steps)` makes `steps` steps of gradient descent from the given weight and bias, on the mean of $(\tanh(\text{weight} \cdot x + \text{bias}) - y)^2$ over the points. It returns both numbers as a list. Use your `Value`, or PyTorch, or work the gradient out on paper. Nudges won't do: the check compares to thirteen digits.
 # >
 # > <details><summary>Hint 1</summary>With <code>Value</code>: in each step make a new weight and bias from the current numbers, add up the losses of all points, multiply by <code>Value(1 / len(xs))</code>, go backward, and read the two gradients.</details>
-# > <details><summary>Hint 2</summary>Right after one step and wrong after three? With PyTorch, the old gradients were not cleared. Right with one point and wrong with two? That was the sum, not the mean. Off by a factor of 1? Almost right: a nudge, or float32.</details>
+# > <details><summary>Hint 2</summary>Right after one step and wrong after three? With PyTorch, the old gradients were not cleared. Right with one point and wrong with two? That was the sum, not the mean. Off by 1e-8? Almost right: a nudge, or float32.</details>
 
 
 # %% tags=["stub"]
@@ -767,7 +767,7 @@ exercises.check_train_neuron(train_neuron)
 # - **Tensors**: a shape, broadcasting, and a sum along an axis that you can name.
 # - **The gradient**: for each parameter, how the loss responds to a nudge.
 # - **`backward()`**, from plain Python: one walk through the graph gives all of it, equal to PyTorch's.
-# - **Five lines**: loss, clear, backward, step, note. They are how every network in this course is trained, up to GPT.
+# - **Five lines**: loss, clear, backward, step, note. The loop behind every network in this course, up to GPT.
 # - A loss of 0 that meant nothing.
 #
-# What still fails? With eight readings and 25 parameters, the curve passes through what it has seen; nothing says that it is right in between. And it knows numbers only. How can one learn from letters? Begin with the smallest possible context: the previous letter. **After an *m*, which letter comes next in a name, and how good can a guess be if that is all it knows?** That is lesson 01: how far do pairs of letters go?
+# What still fails? With eight readings and 25 parameters, the curve passes through what it has seen; nothing says that it is right in between. And it only knows numbers. How can one learn from letters? Begin with the smallest possible context: the previous letter. **After an *m*, which letter comes next in a name, and how good can a guess be if that is all it knows?** That is lesson 01: how far do pairs of letters go?

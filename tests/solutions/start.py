@@ -213,6 +213,11 @@ def exp_like_a_power(a):
     return Value(math.exp(a.data), [(a, a.data * math.exp(a.data - 1))])
 
 
+def exp_by_a_nudge(a):
+    result = math.exp(a.data)
+    return Value(result, [(a, (math.exp(a.data + 1e-7) - result) / 1e-7)])
+
+
 def exp_like_a_sum(a):
     return Value(math.exp(a.data), [(a, 1.0)])
 
@@ -231,6 +236,11 @@ def log_by_math(a):
 
 def log_by_parts(a):
     return Value(2 * math.log(a.data**0.5), [(a, 0.5 / a.data), (a, 0.5 / a.data)])
+
+
+def log_by_a_nudge(a):
+    result = math.log(a.data)
+    return Value(result, [(a, (math.log(a.data + 1e-7) - result) / 1e-7)])
 
 
 def log_like_a_sum(a):
@@ -278,6 +288,10 @@ def divide_by_twice(a, b):
 
 def divide_like_a_product(a, b):
     return Value(a.data / b.data, [(a, b.data), (b, a.data)])
+
+
+def divide_by_logarithms(a, b):
+    return Value(a.data * math.exp(-math.log(b.data)), [(a, 1 / b.data), (b, -a.data / b.data**2)])
 
 
 def divide_by_a_constant(a, b):
@@ -382,6 +396,7 @@ ROWS = {
         [exp_noting_its_result, exp_by_torch],
         {
             exp_like_a_power: "[0.0]",
+            exp_by_a_nudge: "[0.0]",
             exp_that_forgets_its_input: "[0.0]",
             exp_as_a_number: "([0.0]) raised TypeError: return a Value with its inputs, not float",
             exp_like_a_sum: "[2.0]",
@@ -390,6 +405,7 @@ ROWS = {
     start.check_log: (
         [log_by_math, log_by_parts],
         {
+            log_by_a_nudge: "[1.0]",
             log_of_a_nudge_downward: "[1.0]",
             log_noting_its_result: "[1.0]",
             log_to_base_2: "[4.0]",
@@ -404,6 +420,7 @@ ROWS = {
             divide_like_a_product: "[6.0, 2.0]",
             divide_by_a_constant: "[6.0, 2.0]",
             divide_by_twice: "[-1.0, 4.0]",
+            divide_by_logarithms: "[3.0, -2.0]) raised ValueError",
         },
     ),
     start.check_train_neuron: (
