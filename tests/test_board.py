@@ -72,3 +72,8 @@ def test_a_sample_is_kept_in_the_ledger(kept, monkeypatch, tmp_path):
 def test_a_sample_that_is_no_list_of_texts_is_refused(kept, sample):
     with pytest.raises(ValueError, match="sample 'net': give a list of texts"):
         keep_sample(net=sample)
+
+
+def test_a_board_before_the_lesson_lacks_its_own_models(kept):
+    scoreboard("names", own=False)
+    assert kept[0][2:] == ["| pairs, counted | 2.454 | mor · ax |"]

@@ -17,13 +17,24 @@ def check_early_stopping(
         ([5.0, 4.0, 4.5, 4.6], 3),
     ]
 
-    def reference(losses: Sequence[float], patience: int) -> dict[str, int]:
-        """Look at every possible end: the first whose lowest loss is `patience` steps old."""
-        for stop in range(len(losses)):
-            read = list(losses[: stop + 1])
-            keep = read.index(min(read))
-            if stop - keep == patience:
-                break
-        return {"keep": keep, "stop": stop}
+    agree(solution, stop_early, cases)
 
-    agree(solution, reference, cases)
+
+def stop_early(losses: Sequence[float], patience: int) -> dict[str, int]:
+    """Find where to stop: at the first loss that comes `patience` after the lowest so far.
+
+    Returns:
+        "keep", the index of the lowest loss up to there, the earliest if several are equal; "stop",
+        the index of the last loss read, which is the last of all if patience never ended.
+
+    Raises:
+        ValueError: if there is no loss, or patience is below 1.
+    """
+    if not losses or patience < 1:
+        raise ValueError(f"{len(losses)} losses and {patience=}: give one at least, of both")
+    for stop in range(len(losses)):
+        read = list(losses[: stop + 1])
+        keep = read.index(min(read))
+        if stop - keep == patience:
+            break
+    return {"keep": keep, "stop": stop}

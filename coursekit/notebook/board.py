@@ -32,8 +32,12 @@ def keep_sample(**samples: Any) -> None:
         path.write_text(json.dumps(session.samples, indent=1, ensure_ascii=False), "utf-8")
 
 
-def scoreboard(board: str) -> None:
+def scoreboard(board: str, *, own: bool = True) -> None:
     """Display one of the boards: the models of the committed lessons, up to the one that runs.
+
+    Args:
+        board: its name in the file of boards.
+        own: with the models of the running lesson, as at its end; without, as at its beginning.
 
     Raises:
         ValueError: if there is no such board.
@@ -46,8 +50,8 @@ def scoreboard(board: str) -> None:
     last = session.notebook or "~"  # outside of a lesson, all
     for row in (row for row in about["rows"] if row["notebook"] <= last):
         kept = read_kept(row["notebook"])
-        if row["claim"] in kept["claims"]:
-            here = row["notebook"] == session.notebook
+        here = row["notebook"] == session.notebook
+        if row["claim"] in kept["claims"] and (own or not here):
             texts = " · ".join(kept["samples"].get(row.get("sample"), []))
             value = f"{kept['claims'][row['claim']]:{about['form']}}"
             name = f"**{row['model']}**" if here else row["model"]

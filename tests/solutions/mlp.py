@@ -127,6 +127,12 @@ class NormOfOneEps(Norm):
         super().__init__(d, *options[:1])
 
 
+class NormThatStartsAtZero(Norm):
+    def __init__(self, d, *options):
+        super().__init__(d, *options)
+        self.gain = torch.zeros(d)
+
+
 class NormWithoutGain(Norm):
     def __call__(self, x, training):
         return super().__call__(x, training) / self.gain
@@ -224,6 +230,10 @@ def fold_without_the_shift(weights, mean, variance, gain, shift, eps=1e-5):
     return weights * factor, -mean * factor
 
 
+def fold_with_one_eps(weights, mean, variance, gain, shift, eps=1e-5):
+    return fold_by_columns(weights, mean, variance, gain, shift)
+
+
 def fold_without_eps(weights, mean, variance, gain, shift, eps=1e-5):
     factor = gain / variance.sqrt()
     return weights * factor, shift - mean * factor
@@ -246,7 +256,8 @@ ROWS = {
         {
             NormUnbiased: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
             NormOfFixedStatistics: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
-            NormThatKeepsTheGraph: "3.0]], False, [1.0, 1.0], [0.0, 0.0], 0.1, 1e-05) raised",
+            NormThatKeepsTheGraph: "[0.0, 0.0], 0.1, 1e-05) raised ValueError",
+            NormThatStartsAtZero: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
             NormOfRows: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
             NormEpsOutside: "[0.009999999776482582, 1.0199999809265137]]",
             NormWithoutEps: "[0.009999999776482582, 1.0199999809265137]]",
@@ -273,6 +284,7 @@ ROWS = {
             fold_without_the_gain: "[2.0, 0.5], [1.0, 1.0]",
             fold_mean_unscaled: "[2.0, 0.5], [1.0, 1.0]",
             fold_without_the_shift: "[2.0, 0.5], [1.0, 1.0]",
+            fold_with_one_eps: "[1.0, 1.0], [1.0, 1.0], [0.0, 0.0], 0.25",
             fold_without_eps: "[9.999999747378752e-06",
         },
     ),
