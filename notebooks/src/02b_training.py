@@ -642,7 +642,7 @@ try_words(names[:400])
 # | 12,800 | 1.81 | 1.94 | 1.94 (200) | 1.94 |
 # | all 32,033 | 2.03 | 2.08 | 2.08 (200) | 2.06 |
 #
-# The table is ahead while words are few, level from six thousand on, and ahead again at the end: more names here are also rarer names, which are harder for both, and 200 steps no longer suffice. The network never passes it. With a hundred names early stopping is nearly all that helps; weight decay lowers the last loss by far more than the one that was stopped early.
+# The table is ahead while words are few, level from six thousand on, and ahead again at the end: more names here are also rarer names, which are harder for both. The network never passes it. With a hundred names early stopping is nearly all that helps; weight decay lowers the last loss by far more than the one that was stopped early.
 #
 # </details>
 
