@@ -459,7 +459,7 @@ for ax, (title, runs) in zip(panels, titles.items(), strict=True):
     name_lines(ax)
 panels[0].set_ylabel("loss (nats), mean of 50 batches")
 panels[0].text(990, 2.8, "dotted: letter\nfrequencies alone", ha="right", va="top")
-plt.suptitle("At a bad gain it stops at letter frequencies; batch norm trains at any")
+plt.suptitle("A bad gain stops at letter frequencies; batch norm trains")
 figure("deep", alt="Left: gains 0.6 and 5 stay at 2.82, 5/3 falls to 2.4. Right: all three fall.")
 
 # %% [markdown]
