@@ -77,3 +77,10 @@ def test_a_sample_that_is_no_list_of_texts_is_refused(kept, sample):
 def test_a_board_before_the_lesson_lacks_its_own_models(kept):
     scoreboard("names", own=False)
     assert kept[0][2:] == ["| pairs, counted | 2.454 | mor · ax |"]
+
+
+def test_a_board_shows_what_the_running_lesson_has_measured_and_drawn(kept):
+    session.claims["net-nll"] = {"value": 1.9}
+    keep_sample(net=["lio"])
+    scoreboard("names")
+    assert kept[0][3:] == ["| **network** | 1.900 | lio |", "| **network, longer** | 2.000 |  |"]

@@ -51,6 +51,12 @@ def scoreboard(board: str, *, own: bool = True) -> None:
     for row in (row for row in about["rows"] if row["notebook"] <= last):
         kept = read_kept(row["notebook"])
         here = row["notebook"] == session.notebook
+        if here:  # what this run has measured comes before what was committed
+            measured = {name: claim["value"] for name, claim in session.claims.items()}
+            kept = {
+                "claims": kept["claims"] | measured,
+                "samples": kept["samples"] | session.samples,
+            }
         if row["claim"] in kept["claims"] and (own or not here):
             texts = " · ".join(kept["samples"].get(row.get("sample"), []))
             value = f"{kept['claims'][row['claim']]:{about['form']}}"

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 2 · Why does a network fail to start?
 #
-# You build a small network that guesses the next letter of a name. It trains, but from a start so bad that it never catches up; and with twenty layers instead of one it does not train at all. What goes wrong, how do you see it, and what mends it?
+# You build a small network that guesses the next letter of a name. It trains, but from a start so bad that it never catches up; and with twenty layers instead of one it can fail altogether. What goes wrong, how do you see it, and what fixes it?
 #
 # **Before**: lessons 0 (tensors, gradients, the training loop) and 1 (pairs of letters, the loss in nats).
 #
@@ -146,7 +146,7 @@ claim(favourite=favourite.mean(), favourite_is_right=(letter == Y).float().mean(
 # %% [markdown]
 # It is all but certain, and its favourite letter is a random one. A logit adds up 200 products, a hidden number (nearly ±1) times a weight of size 1. Such a sum has a size of about $\sqrt{200} \approx 14$, and a softmax over numbers of that size puts almost everything on the largest. Cross-entropy punishes nothing as hard as being certain and wrong.
 #
-# The fix: make the last layer's weights a hundred times smaller.
+# The fix: make the last layer's weights a hundred times smaller. (By $1/\sqrt{200}$ the logits would have a size of 1; we want them near 0.)
 
 # %% tags=["figure"]
 calm = train_network(new_network(output_scale=0.01), 1000)
@@ -180,8 +180,6 @@ claim(w1_gradient_at_step_1=w1_at_1, w2_gradient_at_step_1=w2_at_1, w1_gradient_
 
 # %% [markdown]
 # The spread of the logits halves, the matrix hardly shrinks: the correction is spread over all weights, those before $h$, too. And zero works. $W_2$ has a gradient at once, because $h$ is not 0; only what lies before it waits, for a single step. *Two* layers of zeros in a row (and zero biases) would be fatal: neither matrix would ever get a gradient.
-#
-# (Nor is $\ln 27$ the best a network can say without reading. How often each letter occurs, in $b_2$, gives 2.82.)
 #
 # The library's `MLP` ([models/mlp.py](../coursekit/models/mlp.py)) is this network made of modules. The same weights give the same loss:
 
@@ -315,7 +313,7 @@ figure("gain", alt="tanh: gain 1 sinks, 1.59 and 5/3 stay. ReLU: 1 vanishes, √
 # %% [markdown]
 # At a gain of 1, ReLU loses half in each layer, tanh less, but it never stops. Too large a gain blows ReLU up; tanh cannot blow up, it saturates. Its outputs lie within ±1, so their mean square can never be 1; what a gain above 1 gives is a size that *stays*, at 5/3 about 0.42.
 #
-# (PyTorch's `nn.Linear` starts with weights of standard deviation $1/\sqrt{3n}$: a gain of 0.58. Deep networks bear it with a normalisation, next section, or residual connections, lesson 6.)
+# (PyTorch's `nn.Linear` starts with a gain of 0.58, a size for shallow networks.)
 #
 # Now train 20,000 steps from three starts, each fixing one more thing, and compare the loss on the validation names. (All have the same learning rate, and a tenth of it in the last quarter of the steps.)
 
@@ -374,10 +372,10 @@ def deep_forward(network, x, norm=None):
 
 
 # %% [markdown]
-# **Predict.** The gain should be 5/3. Set it to 0.6 instead, close to PyTorch's default. Does the network train?
+# **Predict.** At a gain of 5/3, its loss after 1,000 steps is 2.4. At 0.6, close to PyTorch's default?
 
 # %% tags=["predict"]
-guess = None  # "as before", "slowly" or "not at all"
+guess = None  # in nats, such as 2.5
 
 
 # %%
@@ -393,7 +391,7 @@ def train_deep(gain, norm=None, steps=1000, lr=0.1, n_layer=20):
 
 gains = {"gain 0.6": 0.6, "gain 5/3": 5 / 3, "gain 5": 5.0}
 bare = {name: train_deep(gain) for name, gain in gains.items()}
-compare_guess(guess, "not at all" if bare["gain 0.6"][1].value > 2.8 else "it trains")
+compare_guess(guess, bare["gain 0.6"][1].value, unit="nats")
 for name, (losses, end, _) in bare.items():
     print(f"{name}: first {losses[0]:.2f}, after 1,000 steps {end.value:.2f}")
 
@@ -402,7 +400,7 @@ p = torch.bincount(Y.cpu()) / len(Y)
 claim(only_frequencies=-(p * p.log()).sum(), stuck_small_gain=bare["gain 0.6"][1].value)
 
 # %% [markdown]
-# All three begin near an honest 3.30, and two get stuck near 2.82: the loss of a model that knows how frequent each letter is, and nothing else. Is it the same illness? Look at how much the logits differ from one context to another:
+# All three begin near an honest 3.30, and two get stuck near 2.82: the loss of a model that knows how frequent each letter is, and nothing else. Is it the same illness? How much do the logits differ between contexts?
 
 # %%
 vary = [deep_forward(net, X[:5000])[1].detach().std(0).mean() for *_, net in bare.values()]
@@ -463,7 +461,7 @@ plt.suptitle("A bad gain stops at letter frequencies; batch norm trains")
 figure("deep", alt="Left: gains 0.6 and 5 stay at 2.82, 5/3 falls to 2.4. Right: all three fall.")
 
 # %% [markdown]
-# Why does the gain not matter any more? Three times the weights, three times the standard deviation, and the ratio is the same. For the same reason a bias before the normalisation is useless: the mean takes it away again, so it has no gradient.
+# At the right gain batch norm changes nothing: it is insurance, not improvement. Why does the gain not matter any more? Three times the weights, three times the standard deviation, and the ratio is the same: $f(3W) = f(W)$. So at $3W$ the gradient is a third. For the same reason a bias before the normalisation is useless: the mean takes it away again, so it has no gradient.
 #
 # And if a unit would rather not be normalised? The full layer multiplies $\hat z$ by a trained $\gamma$ and adds a trained $\beta$, which start at 1 and 0. With $\gamma = \sqrt{\sigma^2 + \epsilon}$ and $\beta = \mu$ they give $z$ back. The library's layer has both; at the start, the same weights give the same logits:
 
@@ -477,7 +475,7 @@ outputs, logits = deep_forward(network, X[:1000], our_batch_norm)
 assert_close(library(X[:1000]), logits, rtol=1e-3, atol=1e-3)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 2.2 (build, 20 minutes).** Write batch norm as a layer. In training it normalises with the batch's own mean and variance (1/n), then applies `gain` and `shift`, and moves its **running statistics**, which start at 0 and 1, a tenth of the way (`momentum`) towards those of the batch. In evaluation it uses the running statistics instead, so that a single example is enough, and leaves them as they are. Two traps: what is *remembered* is the unbiased variance, 1/(n − 1), because the batch is a sample; and no gradient may flow into what is remembered.
+# > **Exercise 2.2 (build, 20 minutes).** Write batch norm as a layer. In training it normalises with the batch's own mean and variance (1/n), then applies `gain` (γ) and `shift` (β), and moves its **running statistics**, which start at 0 and 1, a tenth of the way (`momentum`) towards those of the batch. In evaluation it uses the running statistics instead, so that a single example is enough, and leaves them as they are. Two traps: what is *remembered* is the unbiased variance, 1/(n − 1), because the batch is a sample; and no gradient may flow into what is remembered.
 # >
 # > <details><summary>Hint 1</summary>gain and variance start as ones, shift and mean as zeros. <code>x.var(0, correction=0)</code> divides by n, <code>x.var(0)</code> by n − 1.</details>
 # > <details><summary>Hint 2</summary>new = 0.9 · old + 0.1 · the batch's. What is remembered needs no graph: <code>.detach()</code>, or <code>torch.no_grad()</code>.</details>
@@ -534,7 +532,7 @@ class OurBatchNorm:
 # %% [markdown]
 # ## 2.6 Five pictures of a network
 #
-# The loss at the start said nothing: 3.30 three times. So look inside: at what each layer gives; at the gradient that arrives there; at the gradients of the weights, compared with the weights; at how far a step moves the weights; and only then at the loss.
+# The loss at the start said nothing: 3.30 three times. So look inside: at what each layer gives; at the gradient that arrives there; at the gradients of the weights, compared with the weights; and at how far a step moves the weights.
 #
 # The library's `take_snapshot` looks into *any* model from outside, with **hooks**: functions that a module calls whenever it has computed something. One hook, by hand:
 
@@ -590,9 +588,9 @@ figure("five-pictures", alt="At gain 5/3 or with batch norm, outputs and gradien
 # - **Gain 5.** Nearly all outputs sit at ±1, saturated. Yet the gradients *grow* on the way back, more than ten thousand times: large weights multiply them faster than tanh shrinks them.
 # - **Gain 0.6.** The outputs shrink to a needle at 0, and the gradient fades on its way back. That is the network that learnt the letters' frequencies and nothing else.
 # - **Gain 5/3.** The outputs stay broad, the gradients keep their size within a factor of ten.
-# - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights get a third of the gradient, so a large gain now means small steps.
+# - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights, a third of the gradient. A large gain now means small steps.
 #
-# The fourth row has a rule of thumb, dotted: a step should move weights by about a thousandth.
+# (The last point of the third row is the output layer, small on purpose. Dotted in the fourth: the lecture's rule of thumb, a step of a thousandth.)
 
 # %% [markdown]
 # Now move the controls. Set the gain to 0.6 and add layers: which of the five pictures is the first to warn you?
@@ -612,7 +610,7 @@ choices = {"gain": [0.3, 0.6, 1.0, 5 / 3, 5.0], "depth": [2, 6, 12, 20]}
 play(draw_study, **choices, normalised=[True, False], lr=[0.01, 0.1, 0.5])
 
 # %% [markdown]
-# How many times larger is the gradient at layer 1 than at layer 20?
+# In numbers, the gradient at layer 1 over that at layer 20:
 
 
 # %%
@@ -669,7 +667,7 @@ right.set_xlabel("validation loss (nats)")
 figure("log", alt="Each mend lowers the curve and the validation loss; batch norm does not.")
 
 # %% [markdown]
-# The gap never closes: after ten times the steps, the bad start is still behind. (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1048 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
+# It isn't: after 200,000 steps the bad start is where the good one was after 20,000. (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1048 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
 #
 # And batch norm? Compare the last two records: the same loss on validation names, a *higher* one in training. What it gives for an example depends on the rest of its batch, a noise that makes memorising harder (and lifts its curve on the left). In one layer that starts well, it has nothing else to do, and in our short runs at this learning rate it doesn't pay.
 

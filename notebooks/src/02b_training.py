@@ -288,8 +288,8 @@ axes["all"].set(xlabel="learning rate", ylabel="validation loss (nats)", ylim=(2
 axes["all"].set_title("Too small creeps, too large explodes")
 axes["all"].text(3, 2.93, f"{swept[3.0]:.0f} nats ▲", ha="right", color="C0")
 for lr in (0.001, 0.1, 3.0):
-    axes[lr].plot(sweep[lr], linewidth=0.8)
-    axes[lr].set(title=f"lr {lr:g}", xlabel="step", yscale="log", ylim=(1.5, 60))
+    axes[lr].semilogy(sweep[lr], linewidth=0.8, subs=[])
+    axes[lr].set(title=f"lr {lr:g}", xlabel="step", ylim=(1.5, 60))
     axes[lr].set_yticks([2, 3, 5, 10, 30], ["2", "3", "5", "10", "30"])
 axes[0.001].set_ylabel("loss of each batch")
 figure("sweep", alt="Validation loss against learning rate: lowest at 0.1; three runs below.")
@@ -414,13 +414,13 @@ for color, (name, each) in zip(("C0", "C1"), lengths.items(), strict=True):
     for letter, x, y in zip(vocabulary.characters, often, each, strict=True):
         plt.text(x, y, letter, color=color, weight="bold", ha="center")
     plt.text(0.003, {"SGD": 0.009, "AdamW": 0.04}[name], name, color=color)
-plt.gca().set(xscale="log", yscale="log", xlim=(0.002, 1), ylim=(0.002, 0.2))
+plt.gca().set(xscale="log", yscale="log", xlim=(0.002, 1), ylim=(0.002, 0.4))
 plt.gca().set(ylabel="mean length of a step", xlabel="fraction of windows with the letter")
 plt.title("SGD hardly moves a rare letter; AdamW moves all alike")
 figure("rare", alt="Step length of each letter's vector: with SGD it grows with frequency 48-fold.")
 
 # %% [markdown]
-# The W stands for **weight decay**, the regularisation of networks: in each step every weight shrinks by a small factor, unless the data push back. In Adam it must stand outside the division by $\sqrt{\hat v}$, or weights with large gradients would hardly shrink: this *decoupled* decay is the W. For SGD it is the same as a *penalty* on large weights, $\frac{\lambda}{2}\lVert\theta\rVert^2$. (It is added to a loss. Where something is *maximised*, such as the log-likelihood in Bengio's paper, it is subtracted. With the wrong sign and lr · λ = 0.1, weights are 13,781 times as large after a hundred steps.)
+# The W stands for **weight decay**, the regularisation of networks: in each step every weight shrinks by a small factor, unless the data push back. In Adam it must stand outside the division by $\sqrt{\hat v}$, or weights with large gradients would hardly shrink: this *decoupled* decay is the W. For SGD it is the same as a *penalty* on large weights, $\frac{\lambda}{2}\lVert\theta\rVert^2$. (It is added to a loss; where a log-likelihood is *maximised*, as in Bengio's paper, it is subtracted. With the wrong sign the weights explode.)
 #
 # Which parameters should shrink? Matrices and embeddings, as in Bengio's paper, not biases: a bias only says where a threshold lies. The library's `adamw` ([source](../coursekit/training/optimiser.py)) sorts them so: where the data have nothing to say, ten steps of lr · λ = 0.1 leave $0.9^{10} = 35\,\%$ of a matrix or an embedding, and all of a bias ([a test](../tests/test_training_lesson.py) measures it).
 
