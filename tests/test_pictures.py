@@ -7,7 +7,14 @@ import torch
 
 from coursekit.inside.diagnose import UpdateLog, take_snapshot
 from coursekit.models.mlp import MLP, MLPConfig
-from coursekit.notebook.pictures import FIVE, five_pictures, name_lines, ridges
+from coursekit.notebook.pictures import (
+    FIVE,
+    five_pictures,
+    name_lines,
+    ridges,
+    tile_images,
+    write_braille,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -81,3 +88,21 @@ def test_a_line_that_leaves_the_axes_is_named_where_it_was_last_seen():
     ax.set(xlim=(0, 4), ylim=(1, 100))
     name_lines(ax, gap=0.1)
     assert ax.texts[0].get_position() == (pytest.approx(0.515), pytest.approx(0.95))
+
+
+def test_images_are_laid_side_by_side_in_a_frame():
+    tiled = tile_images(np.arange(24).reshape(3, 8), columns=2, shape=(2, 4))
+    assert tiled.shape == (7, 11)
+    assert tiled[1:3, 1:5].tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert tiled[1:3, 6:10].tolist() == [[8, 9, 10, 11], [12, 13, 14, 15]]
+    assert tiled[4:6, 1:5].tolist() == [[16, 17, 18, 19], [20, 21, 22, 23]]
+    assert (tiled[[0, 3, 6]] == 0.5).all()
+    assert (tiled[:, [0, 5, 10]] == 0.5).all()
+    assert (tiled[3:, 5:] == 0.5).all()
+
+
+def test_braille_has_a_dot_for_each_pixel_of_ink():
+    first, second = np.zeros((2, 8, 4), int)
+    first[0, 0] = first[7, 3] = second[3, 1] = 1
+    lines = write_braille([first.ravel(), second.ravel()], shape=(8, 4))
+    assert lines == ["⠁⠀⠀⢀⠀", "⠀⢀⠀⠀⠀"]

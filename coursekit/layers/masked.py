@@ -60,6 +60,10 @@ def rank_pixels(order: Int[Tensor, "n"]) -> Int[Tensor, "n"]:
 
     Raises:
         ValueError: if a pixel is missing, or there twice.
+
+    Example:
+        >>> rank_pixels(torch.tensor([2, 0, 1])).tolist()
+        [1, 2, 0]
     """
     if not torch.equal(order.sort().values, torch.arange(len(order)).to(order)):
         raise ValueError(
@@ -139,6 +143,12 @@ def two_stacks(
 
     So a pixel may not be in `left` itself: begin with the image moved one column to the right.
     Beyond the edges there are zeros.
+
+    Example:
+        >>> x, link = torch.ones(1, 1, 3, 3), torch.ones(1, 1)
+        >>> _, left = two_stacks(x, x, torch.ones(1, 1, 2, 3), torch.ones(1, 1, 1, 2), link)
+        >>> left[0, 0, 2].tolist()  # two of its row, and six above; at the edges, fewer
+        [5.0, 8.0, 6.0]
     """
     rows, columns = w_above.shape[-2:]
     around = columns // 2
@@ -157,6 +167,12 @@ class TwoStackConv2d(nn.Module):
 
     Raises:
         ValueError: if the kernel is even.
+
+    Example:
+        >>> x = torch.randn(2, 4, 8, 8)
+        >>> above, left = TwoStackConv2d(4)(x, x)
+        >>> above.shape, left.shape
+        (torch.Size([2, 4, 8, 8]), torch.Size([2, 4, 8, 8]))
     """
 
     def __init__(self, d_model: int, kernel: int = 3) -> None:
@@ -182,6 +198,9 @@ def refuse_other_size(images: Tensor, n_pixels: int) -> None:
 
     Raises:
         ValueError: if they do.
+
+    Example:
+        >>> refuse_other_size(torch.zeros(5, 64), 64)
     """
     if images.shape[-1] != n_pixels:
         raise ValueError(

@@ -35,7 +35,7 @@ class IndependentPixels(nn.Module):
         self.bias = nn.Parameter(torch.zeros(n_pixels))
 
     @classmethod
-    def count(cls, images: Float[Tensor, "N D"], alpha: float = 0.5) -> "IndependentPixels":
+    def count(cls, images: Float[Tensor, "N D"], alpha: float | int = 0.5) -> "IndependentPixels":
         """Count how often each pixel is ink, with `alpha` fake images of either kind.
 
         Without any, an image with ink where there never was some would have probability 0.

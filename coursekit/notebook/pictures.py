@@ -114,5 +114,52 @@ def _last_seen(ax: Axes, line: Line2D) -> tuple[float, float]:
     return float(x), float(y)
 
 
+def tile_images(
+    images: ArrayLike, columns: int = 10, shape: tuple[int, int] = (8, 8)
+) -> np.ndarray:
+    """Put images side by side, `columns` in a row, with a grey frame: one array for `imshow`.
+
+    Args:
+        images: one a row, its pixels from the top left; ink is 1.
+        shape: rows and columns of an image.
+
+    Example:
+        >>> tile_images([[1, 0, 0, 1]], shape=(2, 2))
+        array([[0.5, 0.5, 0.5, 0.5],
+               [0.5, 1. , 0. , 0.5],
+               [0.5, 0. , 1. , 0.5],
+               [0.5, 0.5, 0.5, 0.5]])
+    """
+    squares = np.asarray(images, dtype=float).reshape(-1, *shape)
+    framed = [np.pad(one, (0, 1), constant_values=0.5) for one in squares]
+    blank = np.full_like(framed[0], 0.5)
+    lines = []
+    for start in range(0, len(framed), columns):
+        line = framed[start : start + columns]
+        lines.append(np.hstack(line + [blank] * (min(columns, len(framed)) - len(line))))
+    return np.pad(np.vstack(lines), ((1, 0), (1, 0)), constant_values=0.5)
+
+
+def write_braille(images: ArrayLike, shape: tuple[int, int] = (8, 8)) -> list[str]:
+    """Write images of zeros and ones as text: a character for 4 rows and 2 columns of pixels.
+
+    Args:
+        images: one a row, its pixels from the top left.
+        shape: rows and columns of an image: multiples of 4 and 2.
+
+    Example:
+        >>> print(*write_braille([[1, 0, 1, 1, 1, 0, 1, 0]], shape=(4, 2)))
+        ⡗
+    """
+    dots = np.array([[0, 3], [1, 4], [2, 5], [6, 7]])  # the bit of each dot, after U+2800
+    rows, columns = shape
+    lines = [""] * (rows // 4)
+    for k, image in enumerate(np.asarray(images)):
+        cells = image.reshape(rows // 4, 4, columns // 2, 2).astype(int) << dots[:, None]
+        for line, codes in enumerate(cells.sum((1, 3))):
+            lines[line] += "\u2800" * (k > 0) + "".join(chr(0x2800 + int(code)) for code in codes)
+    return lines
+
+
 def _shades(n: int) -> np.ndarray:
     return mpl.colormaps["viridis"](np.linspace(0.05, 0.85, n))
