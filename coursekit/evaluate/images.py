@@ -1,6 +1,7 @@
 """How probable images are, and whether all of them together have probability 1."""
 
 import math
+from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from coursekit.device import device_of
-from coursekit.evaluate.likelihood import AT_ONCE, evaluating
+from coursekit.evaluate.likelihood import AT_ONCE, compare_losses, evaluating
 
 MOST_PIXELS = 20
 """Beyond which not all images are tried: 2^20 is a million."""
@@ -53,6 +54,36 @@ def mixture_nll(each: Float[Tensor, "M N"]) -> Float[Tensor, "N"]:
         tensor([1.4055])
     """
     return math.log(len(each)) - (-each).logsumexp(0)
+
+
+def table_of_nll(rows: Mapping[str, Float[Tensor, "S N"]]) -> str:
+    """Return a table: the NLL of each row, and by how much it is behind the lowest, in nats.
+
+    What is compared are the same images, each with its mean over the seeds, so that behind ±
+    stands the standard error of the *paired* difference (see `compare_losses`).
+
+    Args:
+        rows: for each model a line a seed, a column an image.
+
+    Raises:
+        ValueError: if they don't have the same number of images.
+
+    Example:
+        >>> rows = {"a": torch.tensor([[1.0, 2.0, 3.0]]), "b": torch.tensor([[1.5, 2.5, 3.4]])}
+        >>> print(table_of_nll(rows))
+        a  2.00
+        b  2.47  behind by 0.47 ± 0.03
+    """
+    means = {name: values.mean(0) for name, values in rows.items()}
+    first = min(means, key=lambda name: means[name].mean().item())
+    width, lines = max(map(len, rows)), []
+    for name, mean in means.items():
+        line = f"{name:{width}}  {mean.mean():.2f}"
+        if name != first:
+            behind, in_errors = compare_losses(mean, means[first])
+            line += f"  behind by {behind:.2f} ± {behind / in_errors:.2f}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def all_images(n_pixels: int, dtype: torch.dtype = torch.float64) -> Float[Tensor, "N D"]:

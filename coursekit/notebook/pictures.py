@@ -140,6 +140,49 @@ def tile_images(
     return np.pad(np.vstack(lines), ((1, 0), (1, 0)), constant_values=0.5)
 
 
+def draw_images(
+    ax: Axes, images: ArrayLike, columns: int = 10, shape: tuple[int, int] = (8, 8)
+) -> Axes:
+    """Draw images side by side, ink black (see `tile_images`)."""
+    ax.imshow(tile_images(images, columns, shape), cmap="gray_r", vmin=0, vmax=1)
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    return ax
+
+
+def draw_numbers(ax: Axes, matrix: ArrayLike) -> Axes:
+    """Draw a small matrix of whole numbers: each that is not 0 written in its cell, on blue."""
+    values = np.asarray(matrix)
+    ax.imshow(values, cmap="Blues", vmin=0, vmax=1.6 * max(values.max(), 2))
+    for row, column in np.argwhere(values):
+        ax.text(column, row, f"{values[row, column]:.0f}", ha="center", va="center")
+    ax.set(xticks=range(values.shape[1]), yticks=range(values.shape[0]))
+    ax.grid(visible=False)
+    return ax
+
+
+def draw_reached(ax: Axes, reached: ArrayLike, row: int, column: int) -> Axes:
+    """Draw which pixels before one of an image, row by row, are read when it is predicted.
+
+    Those that are read are blue; a red cross is on those that come before and are not, and an
+    orange one on whatever comes later and is read all the same.
+
+    Args:
+        reached: rows of columns, true where the pixel is read.
+        row, column: of the pixel that is predicted.
+    """
+    seen = np.asarray(reached, dtype=bool)
+    earlier = (np.arange(seen.size) < row * seen.shape[1] + column).reshape(seen.shape)
+    ax.imshow(0.12 * earlier + 0.38 * seen, cmap="Blues", vmin=0, vmax=1)
+    for color, missed in (("C3", earlier & ~seen), ("C1", seen & ~earlier)):
+        for y, x in np.argwhere(missed):
+            ax.text(x, y, "×", ha="center", va="center", color=color, weight="bold", size=14)
+    ax.plot(column, row, "ks", markersize=10)
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    return ax
+
+
 def write_braille(images: ArrayLike, shape: tuple[int, int] = (8, 8)) -> list[str]:
     """Write images of zeros and ones as text: a character for 4 rows and 2 columns of pixels.
 

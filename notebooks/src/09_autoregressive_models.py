@@ -20,12 +20,11 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
-from coursekit.evaluate.images import all_images, image_nll, mixture_nll, total_probability
+from coursekit.evaluate.images import all_images, image_nll, mixture_nll, table_of_nll
 from coursekit.exercises import answer_or
 from coursekit.exercises import made as exercises
 from coursekit.notebook import Score, claim, claim_order, compare_guess, figure
-from coursekit.notebook import keep_sample, scoreboard, setup
-from coursekit.notebook.pictures import name_lines, tile_images, write_braille
+from coursekit.notebook import keep_sample, pictures, scoreboard, setup, show
 
 device = setup("09_autoregressive_models", seed=42)
 
@@ -37,16 +36,12 @@ scoreboard("digits")
 #
 # The data are 1,797 handwritten digits of 8 × 8 pixels, each pixel ink or paper. 1,300 images are for training, 200 for every choice we make (the *validation images*), and 297 are put away until the end.
 
-# %%
+# %% tags=["figure"]
 digits = torch.tensor(data.digits()).float()
 digits = digits[torch.randperm(1797, generator=torch.Generator().manual_seed(0))]
 train, val, test = digits.split([1300, 200, 297])
-
-# %% tags=["figure"]
-plt.figure(figsize=(8, 1.9))
-plt.imshow(tile_images(train[:40], columns=20), cmap="gray_r")
-plt.axis("off")
-plt.title("Forty of the digits to learn from: 64 pixels each, ink or paper")
+ax = pictures.draw_images(plt.subplots(figsize=(8, 1.9))[1], train[:40], columns=20)
+ax.set_title("Forty of the digits to learn from: 64 pixels each, ink or paper")
 figure("digits", alt="Two rows of twenty small handwritten digits in black and white pixels.")
 
 # %% [markdown]
@@ -63,7 +58,7 @@ def nats(logits, images):  # of each image
     return F.binary_cross_entropy_with_logits(logits, images, reduction="none").sum(1)
 
 
-def train_on(images, model, lr=0.01, decay=0.3, steps=1000, seed=0):
+def train_on(images, model, lr=0.01, decay=0.3, steps=600, seed=0):
     g = torch.Generator().manual_seed(seed)
     rows = (torch.randint(len(images), (100,), generator=g) for _ in range(steps))
     batches = ((images[row], images[row]) for row in rows)
@@ -77,7 +72,7 @@ def train_on(images, model, lr=0.01, decay=0.3, steps=1000, seed=0):
 
 
 # %%
-def train_orders(images, count, first=0, steps=1000, **sizes):
+def train_orders(images, count, first=0, steps=600, **sizes):
     models = []
     for seed in range(first, first + count):
         torch.manual_seed(seed)
@@ -117,14 +112,14 @@ claim(sum_of_one_model=one_each[0].sum(), sum_of_averaged_logits=of_average.sum(
 compare_guess(guess, of_average.sum().item())
 
 # %% tags=["figure"]
-for k, p in enumerate([*one_each, of_average]):
-    style = {"color": "C1", "linewidth": 3} if k == 4 else {"color": "C0", "linewidth": 1}
+for p in [*one_each, of_average]:
+    style = {"color": "C1", "linewidth": 3} if p is of_average else {"color": "C0", "linewidth": 1}
     plt.plot(range(1, 1025), p.sort(descending=True).values.cumsum(0), **style)
-plt.text(12, of_average.sum() - 0.2, "logits averaged over the four", color="C1", va="top")
-plt.text(40, 0.55, "each of the four models", color="C0")
+plt.text(700, of_average.sum() * 0.93, "logits averaged over the four", color="C1", ha="right")
+plt.text(40, 0.45, "each of the four models", color="C0")
 plt.axhline(1, linestyle=":", color="black", linewidth=1)
-plt.gca().set(xscale="log", xlabel="images added up, the most probable first", ylim=(0, None))
-plt.gca().set(ylabel="sum of their “probabilities”", xlim=(1, 1024))
+plt.gca().set(xscale="log", xlim=(1, 1024), xlabel="images added up, the most probable first")
+plt.gca().set(ylabel="sum of their “probabilities”", ylim=(0, None))
 plt.title("Averaged logits hand out more probability than there is")
 figure(
     "sums", alt="Four curves rise to 1 and stay; the curve of averaged logits rises far above 1."
@@ -174,48 +169,32 @@ claim(honest_average=mixture(each).mean(), sum_of_honest_average=one_each.mean(0
 # %%
 code = train[:, [19, 27, 35]] @ torch.tensor([4.0, 2.0, 1.0])
 table = torch.bincount(code.long(), minlength=8).view(2, 2, 2) / 1300  # p(a, b, c)
-
-a, b_after_a = table.sum((1, 2)), table.sum(2) / table.sum((1, 2))[:, None]
-c_after_ab = table / table.sum(2, keepdim=True)
-assert_close(a[:, None, None] * b_after_a[:, :, None] * c_after_ab, table)
-
-c, b_after_c = table.sum((0, 1)), table.sum(0) / table.sum((0, 1))  # backwards
-assert_close(c * b_after_c * (table / table.sum(0)), table)
-print("p(ink, ink, ink) =", round(table[1, 1, 1].item(), 3))
-
-# %% [markdown]
-# Nothing is lost and nothing assumed, in either order. Each factor sums to 1 over its own pixel, so the product does over all images. A table like that is a perfect model, of three pixels. For an image of 28 × 28 = 784 it needs a number for each of $2^{784}$ images:
-
-# %%
+a, ab = table.sum((1, 2)), table.sum(2)
+b_after_a, c_after_ab = ab / a[:, None], table / ab[..., None]
+assert_close(a[:, None, None] * b_after_a[..., None] * c_after_ab, table)
+print("p(three times ink) =", round(table[1, 1, 1].item(), 3))
 assert len(str(2**784)) == 237
 print(f"8 × 8: {2**64:,} images; 28 × 28: a number of {len(str(2**784))} digits")
 
 # %% [markdown]
+# Nothing is lost and nothing assumed. Each factor sums to 1 over its own pixel, so the product does over all images. A table like that is a perfect model, of three pixels. For an image of 28 × 28 = 784 pixels it would need one number for each of $2^{784}$ images.
+#
 # So every model here keeps the chain, and replaces the table of each factor by something small that *computes* $p(x_d = 1)$ from the earlier pixels. Such models stand in a larger family:
 
 # %% tags=["figure"]
 from coursekit.notebook.diagram import Diagram
 
-d = Diagram()
-d.box("models of images", 0, 0, columns=3)
-d.box("say p(x)", 0, 1, columns=2)
-d.box("only draw\nimages", 2, 1)
-d.box("exactly", 0, 2)
-d.box("nearly", 1, 2)
-d.box("autoregressive,\nflows", 0, 3, kind="data")
-d.box("autoencoders\nwith noise,\ndiffusion", 1, 3, kind="data")
-d.box("adversarial\nnetworks", 2, 3, kind="data")
-for tail, head in [("models of images", "say p(x)"), ("models of images", "only draw\nimages")]:
-    d.arrow(tail, head)
-d.arrow("say p(x)", "exactly")
-d.arrow("say p(x)", "nearly")
-d.arrow("exactly", "autoregressive,\nflows")
-d.arrow("nearly", "autoencoders\nwith noise,\ndiffusion")
-d.arrow("only draw\nimages", "adversarial\nnetworks")
+d, root = Diagram(), "models of images"
+kinds = [
+    "exact p(x):\nautoregressive,\nflows",
+    "nearly p(x):\nautoencoders\nwith noise,\ndiffusion",
+]
+d.box(root, 0, 0, columns=3)
+for k, kind in enumerate([*kinds, "no p(x),\nonly drawings:\nadversarial\nnetworks"]):
+    d.box(kind, k, 1, kind="data")
+    d.arrow(root, kind)
 d.draw()
-figure(
-    "family", alt="Models say p(x) exactly, as autoregressive ones, nearly, or only draw images."
-)
+figure("family", alt="Models say p(x) exactly, as autoregressive ones do, or nearly, or only draw.")
 
 # %% [markdown]
 # The benchmark of the opening is MNIST with its pixels made binary, 50,000 images to train on and 10,000 each for validation and test. Ours are smaller in every way, and anyone can train on them in seconds.
@@ -228,12 +207,10 @@ figure(
 ink = (train.sum(0) + 0.5) / (len(train) + 1)
 logits = (ink / (1 - ink)).log()
 scores = {"independent pixels": nats(logits.expand_as(val), val)}
-blind_guess = 64 * np.log(2)
-print(f"nothing known: {blind_guess:.1f} nats; independent pixels: ", end="")
-print(f"{scores['independent pixels'].mean():.2f}")
+print(f"{scores['independent pixels'].mean():.2f} nats; one half each: {64 * np.log(2):.1f}")
 
 # %% [markdown]
-# The next one reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$, a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix. The first pixel has only its bias.
+# The next model reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$, a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix. The first pixel has only its bias. That makes 64 · 65 / 2 parameters (for 784 pixels, 307,720).
 
 
 # %%
@@ -248,19 +225,13 @@ class OurFVSBN(nn.Module):
 
 fvsbn = train_on(train, OurFVSBN(), lr=0.03, decay=0.03)
 scores["FVSBN"] = nats(fvsbn(val), val)
-print(f"{64 * 65 // 2:,} parameters (for 784 pixels {784 * 785 // 2:,}): ", end="")
-print(f"{scores['FVSBN'].mean():.2f} nats an image")
+print(f"{64 * 65 // 2:,} parameters: {scores['FVSBN'].mean():.2f} nats")
 
 # %% tags=["figure"]
 panels = plt.subplots(1, 4, figsize=(9, 2.7))[1]
 for ax, (row, column) in zip(panels, [(2, 3), (4, 2), (4, 5), (6, 4)], strict=True):
     w = fvsbn.W.tril(-1)[8 * row + column].view(8, 8)
-    ax.imshow(
-        w.where(torch.arange(64).view(8, 8) < 8 * row + column, torch.nan),
-        "vlag_r",
-        vmin=-4,
-        vmax=4,
-    )
+    ax.imshow(w.where(w != 0, torch.nan), cmap="vlag_r", vmin=-4, vmax=4)
     ax.plot(column, row, "ks", markersize=9)
     ax.set(xticks=[], yticks=[], title=f"row {row}, column {column}")
 plt.suptitle("What a pixel (black) listens to: blue makes ink likelier, red less likely")
@@ -269,29 +240,18 @@ figure("weights", alt="Four pixels and their weights: strongest for the neighbou
 # %% [markdown]
 # Seven nats better, and a person can read why: the pixels above and to the left matter most.
 #
-# A logistic regression can't say "ink if *exactly one* of two neighbours is". A network can. So give each pixel its own, with 16 hidden units:
+# A logistic regression can't say "ink if *exactly one* of two neighbours is". A network can. So give each pixel its own, with 16 hidden units (34,368 parameters in all; the library keeps the 64 networks in two matrices):
 
 
 # %%
-class OurNetworks(nn.Module):
-    def __init__(self, n=64, h=16):
-        super().__init__()
-        self.first = nn.Parameter(torch.zeros(1))
-        parts = [(nn.Linear(d, h), nn.ReLU(), nn.Linear(h, 1)) for d in range(1, n)]
-        self.each = nn.ModuleList(nn.Sequential(*part) for part in parts)
-
-    def forward(self, x):
-        rest = [network(x[:, :d]) for d, network in enumerate(self.each, 1)]
-        return torch.cat([self.first.expand(len(x), 1), *rest], 1)
-
+from coursekit.models.made import FVSBN, PixelNetworks
 
 torch.manual_seed(0)
-networks = train_on(train, OurNetworks(), lr=0.01, decay=0.3)
+networks = train_on(train, PixelNetworks(64, d_hidden=16))
 scores["a network a pixel"] = nats(networks(val), val)
 for name, model in {"FVSBN": fvsbn, "a network a pixel": networks}.items():
-    count = sum(p.numel() for p in model.parameters())
-    found = f"training {nats(model(train), train).mean():.2f}, validation {scores[name].mean():.2f}"
-    print(f"{name}: {count:,} numbers, {found}")
+    losses = nats(model(train), train).mean(), scores[name].mean()
+    print("{}: training {:.2f}, validation {:.2f}".format(name, *losses))
 
 # %% [markdown]
 # Better again. But 64 networks learn 64 times what an edge is, each from the same 1,300 images. They should share.
@@ -300,18 +260,15 @@ for name, model in {"FVSBN": fvsbn, "a network a pixel": networks}.items():
 
 
 # %%
-from coursekit.models.made import FVSBN
-
 library = FVSBN(64)
-library.layer.load_state_dict({**library.layer.state_dict(), "weight": fvsbn.W, "bias": fvsbn.b})
+library.layer.weight, library.layer.bias = fvsbn.W, fvsbn.b
 assert_close(library(val), fvsbn(val))
 
 
 def draw(model, n, order=range(64), seed=0):
     g, x = torch.Generator().manual_seed(seed), torch.zeros(n, 64)
-    with torch.no_grad():
-        for pixel in order:
-            x[:, pixel] = torch.bernoulli(model(x)[:, pixel].sigmoid(), generator=g)
+    for pixel in order:
+        x[:, pixel] = torch.bernoulli(model(x)[:, pixel].sigmoid(), generator=g)
     return x
 
 
@@ -355,54 +312,43 @@ take_masks = answer_or(our_masks, lambda order, d_hidden: made_masks(order, [d_h
 # %% tags=["figure"]
 hidden, output = (mask.float() for mask in take_masks(torch.tensor([2, 0, 3, 1, 4]), 8))
 panels = plt.subplots(1, 3, figsize=(9, 3.6), width_ratios=[5, 8, 5])[1]
-pictures = {"hidden unit ← pixel": hidden, "pixel ← hidden unit": output, "paths": output @ hidden}
-for ax, (title, picture) in zip(panels, pictures.items(), strict=True):
-    ax.imshow(picture, cmap="Blues", vmin=0, vmax=picture.max() * 1.6)
-    for (row, column), value in np.ndenumerate(picture.int().numpy()):
-        ax.text(column, row, value or "", ha="center", va="center")
-    ax.set(title=title, xticks=range(picture.shape[1]), yticks=range(len(picture)))
-    ax.grid(visible=False)
+drawn = {"hidden unit ← pixel": hidden, "pixel ← hidden unit": output, "paths": output @ hidden}
+for ax, (title, picture) in zip(panels, drawn.items(), strict=True):
+    pictures.draw_numbers(ax, picture).set_title(title)
 plt.suptitle("Order 2, 0, 3, 1, 4: no path leads from a pixel to itself or to an earlier one")
-figure(
-    "masks", alt="Two masks and their product: pixel 2 reads nothing, pixel 0 reads 2, and so on."
-)
+figure("masks", alt="Two masks and their product: pixel 2 reads nothing, pixel 0 reads only 2.")
 
 
 # %%
 class OurMADE(nn.Module):
-    def __init__(self, order, d_hidden=1000):
+    def __init__(self, order, h=1000):
         super().__init__()
-        n = len(order)
-        self.masks = [mask.float() for mask in take_masks(order, d_hidden)]
-        self.W1 = nn.Parameter(torch.randn(d_hidden, n) * (2 / n) ** 0.5)
-        self.b1, self.W2 = (
-            nn.Parameter(torch.zeros(d_hidden)),
-            nn.Parameter(torch.zeros(n, d_hidden)),
-        )
-        self.b2, self.W3 = nn.Parameter(torch.zeros(n)), nn.Parameter(torch.zeros(n, n))
+        n, (self.to_hidden, self.to_pixel) = len(order), take_masks(order, h)
+        shapes = (h, n), (h,), (n, h), (n,), (n, n)
+        self.weights = nn.ParameterList([torch.zeros(shape) for shape in shapes])
+        nn.init.normal_(self.weights[0], std=(2 / n) ** 0.5)
 
     def forward(self, x):
-        hidden, output = self.masks
-        h = F.dropout(F.linear(x, self.W1 * hidden, self.b1).relu(), 0.5, self.training)
-        direct = (output @ hidden > 0) * self.W3  # an FVSBN inside
-        return F.linear(h, self.W2 * output, self.b2) + F.linear(x, direct)
+        W1, b1, W2, b2, W3 = self.weights
+        h = F.linear(x, W1 * self.to_hidden, b1).relu()
+        h = F.dropout(h, 0.5, self.training)
+        earlier = self.to_pixel.float() @ self.to_hidden.float() > 0
+        return F.linear(h, W2 * self.to_pixel, b2) + F.linear(x, W3 * earlier)  # beside: an FVSBN
 
 
 # %% [markdown]
 # **Dropout** sets a random half of the hidden units to 0 at each training step (and doubles the others), so that no unit can rely on one other. With a thousand units and 1,300 images it is what keeps the network from learning these by heart.
 #
-# Beside it, train an ordinary **autoencoder**: the same sizes, no masks. It has to give back what it reads.
+# Beside it, train an ordinary **autoencoder**: 32 hidden units, no masks. It has to give back what it reads.
 
 # %%
-torch.manual_seed(0)
 raster = torch.arange(64)
+torch.manual_seed(0)
 made = train_on(train, OurMADE(raster))
 scores["MADE"] = nats(made(val), val)
-
-torch.manual_seed(0)
 autoencoder = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 64))
-train_on(train, autoencoder, decay=0.0)
-print(f"MADE: {scores['MADE'].mean():.2f}; autoencoder: {nats(autoencoder(val), val).mean():.2f}")
+copied = nats(train_on(train, autoencoder, decay=0.0)(val), val)
+print(f"MADE: {scores['MADE'].mean():.2f} nats; autoencoder: {copied.mean():.2f}")
 
 # %% [markdown]
 # The autoencoder's number is a fraction of anything so far, and the opening has taught us to ask. Which output depends on which input? Take the gradient of each logit with respect to each pixel.
@@ -414,35 +360,18 @@ def largest_gradients(model, images):
     return of_sum.abs().amax(1)  # a row an output, a column an input
 
 
-gradients = {
-    "MADE": largest_gradients(made, val),
-    "autoencoder": largest_gradients(autoencoder, val),
-}
-claim(made_sees_later=gradients["MADE"].triu().max())
-claim(autoencoder_sees_later=(gradients["autoencoder"].triu() > 0).sum() / (64 * 65 / 2))
+of_made, of_copier = largest_gradients(made, val), largest_gradients(autoencoder, val)
+claim(made_sees_later=of_made.triu().max(), copier_sees_later=(of_copier.triu() > 0).sum() / 2080)
 
 # %% tags=["figure"]
-panels = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)[1]
-for ax, (name, found) in zip(panels, gradients.items(), strict=True):
+panels = plt.subplots(1, 2, figsize=(9, 4.7), sharey=True)[1]
+names = f"MADE: {scores['MADE'].mean():.1f} nats", f"autoencoder: {copied.mean():.1f} “nats”"
+for ax, name, found in zip(panels, names, (of_made, of_copier), strict=True):
     ax.imshow(found.where(found > 0, torch.nan).log10(), cmap="viridis_r", vmin=-3, vmax=1)
-    ax.plot([0.5, 63.5], [-0.5, 62.5], color="C3", linewidth=1.5)
-    ax.set(
-        title=f"{name}: {nats((made if name == 'MADE' else autoencoder)(val), val).mean():.1f} nats",
-        xlabel="input pixel",
-    )
+    ax.plot([-0.5, 63.5], [-0.5, 63.5], color="C3", linewidth=1.5)
+    ax.set(title=name, xlabel="pixel that is read", ylabel="pixel that is predicted")
     ax.grid(visible=False)
-panels[0].set_ylabel("output pixel")
-panels[0].text(62, 3, "white: exactly 0", ha="right", va="top")
-panels[1].text(
-    62,
-    3,
-    "every output reads\nwhat it is to predict",
-    ha="right",
-    va="top",
-    color="white",
-    weight="bold",
-)
-plt.suptitle("A likelihood needs the empty triangle; an autoencoder copies")
+plt.suptitle("MADE reads earlier pixels; the autoencoder reads what it is to predict")
 figure(
     "jacobian",
     alt="MADE's gradients fill the lower triangle only; the autoencoder's fill the square.",
@@ -454,33 +383,31 @@ figure(
 # The last check for MADE: the library's with the same weights, and the sum over all images of ten pixels.
 
 # %%
-library = MADE(MADEConfig(n_pixels=64, d_hidden=1000)).eval()
+library = MADE(MADEConfig(n_pixels=64, d_hidden=1000))
 names = ("hidden.0.weight", "hidden.0.bias", "output.weight", "output.bias", "direct.weight")
-weights = dict(zip(names, (made.W1, made.b1, made.W2, made.b2, made.W3), strict=True))
-library.load_state_dict(weights, strict=False)
-assert_close(library(val), made(val), rtol=1e-4, atol=1e-4)
+library.load_state_dict(dict(zip(names, made.weights, strict=True)), strict=False)
 assert_close(image_nll(library, val), nats(made(val), val), rtol=1e-4, atol=1e-4)
+
+from coursekit.evaluate.images import total_probability
 
 torch.manual_seed(0)
 ten = train_on(small, OurMADE(torch.randperm(10), 100), steps=300)
-assert abs(total_probability(ten.double(), 10) - 1) < 1e-5
+assert abs(total_probability(ten, 10) - 1) < 1e-5
 
 # %% [markdown]
 # One thing a MADE can't do: its weights belong to one size. An image with two more pixels needs another MADE. The next model has no such limit.
-
-# %% [markdown]
+#
 # ## 9.5 The same weights at every pixel
 #
 # An edge is an edge wherever it lies. A **convolution** slides one small window of weights over the image; the output at a pixel is a weighted sum of the pixels around it. To predict, it may read only those before the middle, row by row: a **masked convolution** (van den Oord et al. 2016). The first layer leaves out the middle itself (mask A). Later layers may keep it (mask B), for by then the middle holds only what came before.
 
 # %%
-mask_a = torch.tensor([[1.0, 1, 1], [1, 0, 0], [0, 0, 0]])
-mask_b = torch.tensor([[1.0, 1, 1], [1, 1, 0], [0, 0, 0]])
+from coursekit.layers.masked import raster_mask, two_stacks
 
 
 def masked_stack(x, n_layer):  # all weights 1: who reaches whom?
     for layer in range(n_layer):
-        mask = mask_b if layer else mask_a
+        mask = raster_mask(3, own=layer > 0).float()  # A, then B
         x = F.conv2d(x, mask.view(1, 1, 3, 3), padding=1)
     return x
 
@@ -536,15 +463,13 @@ def our_stacks(above, left, w_above, w_left, w_link):
 
 
 # %%
-from coursekit.layers.masked import two_stacks
-
 take_stacks = answer_or(our_stacks, two_stacks)
 
 
 def both_stacks(x, n_layer):
-    above, left = x, F.pad(x, (1, 0))[..., :-1]  # the image, moved right: a pixel never sees itself
+    above, left = x, F.pad(x, (1, -1))  # one to the right: a pixel never sees itself
+    weights = torch.ones(1, 1, 2, 3), torch.ones(1, 1, 1, 2), torch.ones(1, 1)
     for _ in range(n_layer):
-        weights = torch.ones(1, 1, 2, 3), torch.ones(1, 1, 1, 2), torch.ones(1, 1)
         above, left = take_stacks(above, left, *weights)
     return left
 
@@ -552,24 +477,12 @@ def both_stacks(x, n_layer):
 closed = reached(both_stacks, 10, 5, 4)
 assert closed.sum() == closed.flatten()[:49].sum() == 49
 
-
 # %% tags=["figure"]
-def draw_reached(ax, found, row, column):
-    size = len(found)
-    earlier = (torch.arange(size**2) < size * row + column).view(size, size)
-    ax.imshow(earlier * 0.15 + found * 0.35, cmap="Blues", vmin=0, vmax=1)
-    for y, x in (earlier & ~found).nonzero().tolist():
-        ax.text(x, y, "×", ha="center", va="center", color="C3", weight="bold")
-    ax.plot(column, row, "ks", markersize=10)
-    ax.set(xticks=[], yticks=[])
-
-
 panels = plt.subplots(1, 3, figsize=(9, 3.4))[1]
 spots = {"one stack, 3 layers": reached(masked_stack, 3, 5, 4)}
 spots |= {"one stack, 10 layers": seen, "two stacks, 10 layers": closed}
 for ax, (title, found) in zip(panels, spots.items(), strict=True):
-    draw_reached(ax, found, 5, 4)
-    ax.set_title(f"{title}: {found.sum()} of 49")
+    pictures.draw_reached(ax, found, 5, 4).set_title(f"{title}: {found.sum()} of 49")
 plt.suptitle("Depth does not close the blind spot (×); a second stack does")
 figure(
     "blind-spot", alt="Six crossed pixels at the right stay unread with one stack, none with two."
@@ -585,68 +498,43 @@ from coursekit.notebook.widgets import play
 def explore(row, column, layers):
     panels = plt.subplots(1, 2, figsize=(7, 3.4))[1]
     for ax, stack in zip(panels, (masked_stack, both_stacks), strict=True):
-        draw_reached(ax, reached(stack, layers, row, column), row, column)
+        pictures.draw_reached(ax, reached(stack, layers, row, column), row, column)
 
 
 play(explore, row=range(9), column=range(9), layers=range(1, 11))
 
 # %% [markdown]
-# Now the model. Each layer adds to its two stacks, with a window of 5 columns and 16 channels. Sharing has a price: the same weights can't know that the corners of a digit's image are nearly always paper. So two **coordinate channels**, row and column from −1 to 1, go in beside the image.
+# Your layer is the library's `TwoStackConv2d` without its bias. Around it, a `PixelCNN` ([models/pixel_cnn.py](../coursekit/models/pixel_cnn.py)) is short. Each layer adds to its two stacks, with 16 channels and a window of 5 columns.
 
 
-# %%
-class OurLayer(nn.Module):
-    def __init__(self, d, kernel=5):
-        super().__init__()
-        rows = kernel // 2 + 1
-        size = 1 / (d * rows * kernel) ** 0.5
-        self.w_above = nn.Parameter(torch.randn(d, d, rows, kernel) * size)
-        self.w_left = nn.Parameter(torch.randn(d, d, 1, rows) * size)
-        self.w_link = nn.Parameter(torch.randn(d, d) * size)
-        self.bias = nn.Parameter(torch.zeros(2, d, 1, 1))
+# %% tags=["shown"]
+from coursekit.layers.masked import TwoStackConv2d
+from coursekit.models.pixel_cnn import PixelCNN, PixelCNNConfig
 
-    def forward(self, above, left):
-        above, left = take_stacks(above, left, self.w_above, self.w_left, self.w_link)
-        return above + self.bias[0], left + self.bias[1]
+layer, x = TwoStackConv2d(4, kernel=5), torch.randn(2, 4, 8, 8)
+assert_close(layer(x, x), take_stacks(x, x, layer.w_above, layer.w_left, layer.w_link))
+show(PixelCNN.forward)
 
 
-# %%
-line = torch.linspace(-1, 1, 8)
-grid = torch.stack(torch.meshgrid(line, line, indexing="ij"))  # row and column of each pixel
-
-
-class OurPixelCNN(nn.Module):
-    def __init__(self, d=16, n_layer=3, grid=grid):
-        super().__init__()
-        self.grid, inputs = grid, 1 + len(grid)
-        self.last = nn.Sequential(nn.ReLU(), nn.Conv2d(d, d, 1), nn.ReLU(), nn.Conv2d(d, 1, 1))
-        self.first = nn.ModuleList([nn.Conv2d(inputs, d, 1), nn.Conv2d(inputs, d, 1)])
-        self.layers = nn.ModuleList(OurLayer(d) for _ in range(n_layer))
-
-    def forward(self, images):
-        pixels = images.view(-1, 1, 8, 8)
-        above, left = (
-            first(self.beside(x))
-            for first, x in zip(self.first, (pixels, F.pad(pixels, (1, -1))), strict=True)
-        )
-        for layer in self.layers:
-            more_above, more_left = layer(above.relu(), left.relu())
-            above, left = above + more_above, left + more_left
-        return self.last(left).flatten(1)
-
-    def beside(self, pixels):
-        return torch.cat([pixels, self.grid.expand(len(pixels), -1, 8, 8)], 1)
+# %% [markdown]
+# Sharing has a price: the same weights can't know that the corners of a digit's image are nearly always paper. So two **coordinate channels**, row and column from −1 to 1, go in beside the image. How much do they matter? Train it with and without them.
 
 
 # %%
 def train_pixel_cnn(seed=0, **options):
     torch.manual_seed(seed)
-    return train_on(train, OurPixelCNN(**options), lr=0.02, decay=0.03, seed=seed)
+    model = PixelCNN(PixelCNNConfig(n_layer=3, kernel=5, **options))
+    return train_on(train, model, lr=0.02, decay=0.03, steps=300, seed=seed)
 
 
-pixel_cnn, no_grid = train_pixel_cnn(), train_pixel_cnn(grid=grid[:0])
+pixel_cnn, no_grid = train_pixel_cnn(), train_pixel_cnn(coordinates=False)
 scores["masked convolutions"] = nats(pixel_cnn(val), val)
 scores["without coordinates"] = nats(no_grid(val), val)
+print(f"{sum(p.numel() for p in pixel_cnn.parameters()):,} parameters: ", end="")
+print({name: round(values.mean().item(), 2) for name, values in scores.items()})
+
+# %% [markdown]
+# TODO
 
 # %% [markdown]
 # ## 9.6 What training brings nearer
@@ -696,23 +584,21 @@ claim(log_density_at_a_millionth=log_density(points, 1e-6))
 
 # %% tags=["figure"]
 left, right = plt.subplots(1, 2, figsize=(9, 3.9))[1]
-theta, seen_ink = torch.linspace(0.02, 0.98, 97), torch.tensor([0.7, 0.3])
-either = torch.stack([theta, 1 - theta], 1)
-left.plot(theta, [-(seen_ink * one.log()).sum() for one in either], label="NLL")
-left.plot(theta, [kl(seen_ink, one) for one in either], label="KL, data first")
-left.plot(theta, [kl(one, seen_ink) for one in either], "--", label="KL, model first")
+theta, ink_70 = torch.linspace(0.02, 0.98, 97), torch.tensor([0.7, 0.3])
+distances = torch.stack([kl(ink_70, torch.stack([t, 1 - t])) for t in theta])
+left.plot(theta, distances, label="KL")
+left.plot(theta, distances - (ink_70 * ink_70.log()).sum(), label="NLL")
 left.axvline(0.7, color="black", linestyle=":", linewidth=1)
-left.text(0.68, 1.8, "ink in 70 % of the data", ha="right")
 left.set(ylim=(0, 2), xlim=(0, 1), xlabel="model's probability of ink", ylabel="nats")
-left.set_title("Probabilities: lowest at the frequency")
+left.set_title("One minimum: ink in 70 % of the data")
 right.semilogx(sigmas, on_points, label="training\npoints")
 right.semilogx(sigmas, on_others, label="new points")
 right.set(xlim=(3, 1e-3), ylim=(-12, 4), xlabel="σ of each normal distribution")
 right.set(ylabel="mean log density", title="Densities: raised without end")
-for ax in (left, right):
-    name_lines(ax)
+pictures.name_lines(left)
+pictures.name_lines(right)
 figure(
-    "kl", alt="Left: three curves with one minimum at 0.7. Right: training rises, new points fall."
+    "kl", alt="Left: two curves with one minimum at 0.7. Right: training rises, new points fall."
 )
 
 # %% [markdown]
@@ -720,13 +606,6 @@ figure(
 #
 # ## 9.7 The best we have
 #
-# So far, on the validation images:
-
-# %%
-for name, values in scores.items():
-    print(f"{name:24} {values.mean():.2f}")
-
-# %% [markdown]
 # One candidate is left: the honest average of section 9.1, a mixture of MADEs with four random orders. On the validation images it is the best, so it is our choice. (Before that we had tried other widths, learning rates and decays, on validation images only.) Train each network from two more seeds, and now, once, read the test images. The score of an image is its mean over the seeds.
 
 
@@ -741,75 +620,65 @@ def seeded(build, **options):
         yield train_on(train, build(), seed=seed, **options)
 
 
-best = [four, train_orders(train, 4, first=4, d_hidden=1000, dropout=0.5)]
-best.append(train_orders(train, 4, first=8, d_hidden=1000, dropout=0.5))
+mixed = [four, *(train_orders(train, 4, first, d_hidden=1000, dropout=0.5) for first in (4, 8))]
 
 # %%
 final = {"independent pixels": nats(logits.expand_as(test), test)[None]}
 final["FVSBN"] = on_test([fvsbn, *seeded(OurFVSBN, lr=0.03, decay=0.03)])
-final["a network a pixel"] = on_test([networks])
+final["a network a pixel"] = on_test([networks, *seeded(lambda: PixelNetworks(64, 16))])
 final["masked convolutions"] = on_test([pixel_cnn, train_pixel_cnn(1), train_pixel_cnn(2)])
 final["without coordinates"] = on_test([no_grid])
-final["MADE"] = on_test([made, *seeded(lambda: OurMADE(raster))])
-final["MADE, a random order"] = on_test([models[0] for models in best])
-final["mixture of four orders"] = torch.stack([mixture_nll(on_test(models)) for models in best])
+final["MADE, row by row"] = on_test([made, *seeded(lambda: OurMADE(raster))])
+final["MADE, a random order"] = on_test([models[0] for models in mixed])
+final["four random orders, mixed"] = torch.stack([mixture(on_test(models)) for models in mixed])
+
+# %%
+print(table_of_nll(final))
 
 # %%
 from coursekit.evaluate.likelihood import compare_losses
 
-print("test images, nats     mean, of each seed          behind the mixture")
-for name, found in final.items():
-    seeds = " ".join(f"{one:.2f}" for one in found.mean(1).tolist())
-    line = f"{name:24} {found.mean():.2f}  ({seeds})"
-    if name != "mixture of four orders":
-        behind, in_errors = compare_losses(found.mean(0), final["mixture of four orders"].mean(0))
-        line = f"{line:50} {behind:.2f} ± {behind / in_errors:.2f}"
-    print(line)
-
-# %%
-independent, _, made_row = (final[name].mean() for name in ("independent pixels", "FVSBN", "MADE"))
-claim(digits_independent_nll=independent, digits_fvsbn_nll=final["FVSBN"].mean())
-claim(digits_made_nll=made_row, digits_best_nll=final["mixture of four orders"].mean())
-mixture_and_made = final["mixture of four orders"].mean(0), final["MADE"].mean(0)
-claim(best_is_ahead_in_standard_errors=-compare_losses(*mixture_and_made)[1])
-claim_order(
-    mixture_beats_made=tuple(Score(one.mean(), on=test, steps=1000) for one in mixture_and_made)
-)
+alone, best = (final[name].mean(0) for name in ("MADE, row by row", "four random orders, mixed"))
+claim(digits_independent_nll=final["independent pixels"].mean())
+claim(digits_fvsbn_nll=final["FVSBN"].mean(), digits_made_nll=alone.mean())
+claim(digits_best_nll=best.mean(), best_ahead_in_errors=compare_losses(alone, best)[1])
+scored = [Score(one.mean(), on=test, steps=600, batch=100) for one in (best, alone)]
+claim_order(mixture_beats_made=tuple(scored))
 
 # %% [markdown]
-# The number after ± is the standard error of the *paired* difference: both models are scored on the same images, and most of what makes an image hard, it makes hard for both.
+# The number after ± is a standard error, that of the *paired* difference: both models are scored on the same images, and most of what makes an image hard, it makes hard for both.
 #
 # What do they draw? A sample of a mixture comes from one of its models, each as likely. Below each sample stands the training image that differs from it in the fewest pixels.
 
 
 # %%
-def draw_mixture(models, n, seed=0):
-    each = n // len(models)
-    return torch.cat([draw(m, each, m.order.tolist(), seed + k) for k, m in enumerate(models)])
+def draw_mixture(models, n):
+    return torch.cat([draw(m, n // len(models), m.order.tolist(), k) for k, m in enumerate(models)])
 
 
 drawn = {"independent pixels": torch.bernoulli(ink.expand(12, 64), generator=g)}
 drawn |= {"FVSBN": draw(fvsbn, 12), "MADE": draw(made, 12), "mixture": draw_mixture(four, 12)}
-differ = torch.cdist(draw_mixture(four, 400), train, p=1).min(1).values
-claim(share_of_copies=(differ == 0).float().mean())
-kept = {"independent": "independent pixels", "fvsbn": "FVSBN", "made": "MADE", "best": "mixture"}
-keep_sample(**{key: ["<br>".join(write_braille(drawn[name][:6]))] for key, name in kept.items()})
+copies = torch.cdist(draw_mixture(four, 400), train, p=1).min(1).values == 0
+claim(share_of_copies=copies.float().mean())
+independent, *others = [
+    "<br>".join(pictures.write_braille(images[:6])) for images in drawn.values()
+]
+keep_sample(independent=[independent], fvsbn=others[:1], made=others[1:2], best=others[2:])
 
 # %% tags=["figure"]
 panels = plt.subplots(4, 1, figsize=(8, 6.6))[1]
 for ax, (name, images) in zip(panels, drawn.items(), strict=True):
     distance, nearest = torch.cdist(images, train, p=1).min(1)
-    ax.imshow(tile_images(torch.cat([images, train[nearest]]), columns=12), cmap="gray_r")
-    ax.set(xticks=[], yticks=[4.5, 13.5], yticklabels=["drawn", "nearest"])
+    pictures.draw_images(ax, torch.cat([images, train[nearest]]), columns=12)
+    ax.set_yticks([4.5, 13.5], ["drawn", "nearest"])
     ax.set_title(f"{name}: {distance.mean():.0f} pixels from the nearest", loc="left")
-    ax.grid(visible=False)
 plt.suptitle("From noise to digits: what each model draws, and its nearest training image")
 figure(
     "samples", alt="Four pairs of rows: noise, rough strokes, and digits that differ from training."
 )
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 9.4 (investigate, 20 minutes).** Does the order of the pixels matter? Train `OurMADE(order)` for each of these and fill in the validation loss. Is the difference larger than that between two random orders, or two seeds?
+# > **Exercise 9.4 (investigate, 20 minutes).** Does the order of the pixels matter? Train `OurMADE(order)` for each of these and fill in the loss on the validation images. Is the difference larger than that between two random orders, or two seeds?
 # >
 # > | row by row | column by column | from the middle outwards | the last row first | random, 1 | random, 2 |
 # > |---|---|---|---|---|---|
@@ -820,7 +689,7 @@ figure(
 # > <details><summary>What we found</summary>TODO</details>
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 9.5 (investigate, 15 minutes).** How many orders pay? From the twelve MADEs of `best`, compute the validation loss of mixtures of 1, 2, 4, 8 and 12, and the loss of their averaged logits beside it. Which of the two keeps falling, and what would each say of 1,000 orders?
+# > **Exercise 9.5 (investigate, 15 minutes).** How many orders pay? From the twelve MADEs of `best`, compute the loss of mixtures of 1, 2, 4, 8 and 12, and the loss of their averaged logits beside it. Which of the two keeps falling, and what would each say of 1,000 orders?
 # >
 # > | orders | 1 | 2 | 4 | 8 | 12 |
 # > |---|---|---|---|---|---|
@@ -837,7 +706,7 @@ figure(
 # - MADE's masks and the two stacks, which you wrote.
 # - A mixture, the honest way to use several models.
 #
-# **What still fails.** One pixel at a time is slow to draw, and an order has to be chosen although images have none. Series do have one: [side lesson 9b](09b_linear_series_models.ipynb) reads them with linear models and [9c](09c_recurrence.ipynb) with networks that remember.
+# **What still fails.** One pixel at a time is slow to draw, and an order has to be chosen although images have none. Series do have one: side lesson 9b reads them with linear models, 9c with networks that remember.
 
 # %% tags=["scoreboard"]
 scoreboard("digits")
