@@ -2,6 +2,7 @@
 
 import math
 from itertools import product
+from pathlib import Path
 
 import pytest
 import torch
@@ -212,3 +213,11 @@ def test_the_gradients_of_all_batches_average_to_that_of_all_images():
 
     of_batches = torch.stack([gradient(x) for x in images.split(12)]).mean(0)
     assert_close(of_batches, gradient(images), rtol=0, atol=1e-12)
+
+
+def test_the_lesson_gives_the_split_that_the_benchmarks_loader_asserts():
+    # pylearn2/datasets/binarized_mnist.py asserts 50,000 images to train on and 10,000 twice.
+    source = (Path(__file__).parents[1] / "notebooks/src/09_autoregressive_models.py").read_text(
+        "utf-8"
+    )
+    assert "50,000 images to train on and 10,000 each for validation and test" in source

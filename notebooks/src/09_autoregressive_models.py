@@ -40,7 +40,7 @@ scoreboard("digits")
 digits = torch.tensor(data.digits()).float()
 digits = digits[torch.randperm(1797, generator=torch.Generator().manual_seed(0))]
 train, val, test = digits.split([1300, 200, 297])
-ax = pictures.draw_images(plt.subplots(figsize=(8, 1.9))[1], train[:40], columns=20)
+ax = pictures.draw_images(plt.subplots(figsize=(8, 1.4))[1], train[:40], columns=20)
 ax.set_title("Forty of the digits to learn from: 64 pixels each, ink or paper")
 figure("digits", alt="Two rows of twenty small handwritten digits in black and white pixels.")
 
@@ -58,7 +58,7 @@ def nats(logits, images):  # of each image
     return F.binary_cross_entropy_with_logits(logits, images, reduction="none").sum(1)
 
 
-def train_on(images, model, lr=0.01, decay=0.3, steps=600, seed=0):
+def train_on(images, model, lr=0.02, decay=0.3, steps=600, seed=0):
     g = torch.Generator().manual_seed(seed)
     rows = (torch.randint(len(images), (100,), generator=g) for _ in range(steps))
     batches = ((images[row], images[row]) for row in rows)
@@ -95,7 +95,7 @@ claim(one_order=each.mean(), averaged_logits=averaged.mean())
 # %% [markdown]
 # From the same four networks, more than two nats less: each digit ten times as probable, for free. That is as large a step as the repository's, on other data.
 #
-# Now the test that decides. Probabilities of all possible images sum to 1. There are too many images of 64 pixels, so cut 2 × 5 pixels out of the middle: $2^{10} = 1{,}024$ images, few enough to try every one. Train four small models on those.
+# Now the test that decides. Probabilities of all possible images sum to 1. There are too many images of 64 pixels, so cut 5 × 2 pixels out of the middle: $2^{10} = 1{,}024$ images, few enough to try every one. Train four small models on those.
 #
 # **Predict.** Each model gives the 1,024 images probabilities that sum to 1. What is the sum when the logits are averaged?
 
@@ -103,7 +103,7 @@ claim(one_order=each.mean(), averaged_logits=averaged.mean())
 guess = None  # such as 1
 
 # %%
-small = digits.view(-1, 8, 8)[:, 3:5, 2:7].flatten(1)[:1300]
+small = digits.view(-1, 8, 8)[:, 2:7, 2:4].flatten(1)[:1300]
 tiny = train_orders(small, 4, steps=300, d_hidden=100)
 every = all_images(10, torch.float32)
 one_each = torch.stack([(-nats(model(every), every)).exp() for model in tiny])
@@ -115,15 +115,13 @@ compare_guess(guess, of_average.sum().item())
 for p in [*one_each, of_average]:
     style = {"color": "C1", "linewidth": 3} if p is of_average else {"color": "C0", "linewidth": 1}
     plt.plot(range(1, 1025), p.sort(descending=True).values.cumsum(0), **style)
-plt.text(700, of_average.sum() * 0.93, "logits averaged over the four", color="C1", ha="right")
+plt.text(12, 1.1, "logits averaged over the four", color="C1", ha="right")
 plt.text(40, 0.45, "each of the four models", color="C0")
 plt.axhline(1, linestyle=":", color="black", linewidth=1)
 plt.gca().set(xscale="log", xlim=(1, 1024), xlabel="images added up, the most probable first")
 plt.gca().set(ylabel="sum of their “probabilities”", ylim=(0, None))
 plt.title("Averaged logits hand out more probability than there is")
-figure(
-    "sums", alt="Four curves rise to 1 and stay; the curve of averaged logits rises far above 1."
-)
+figure("sums", alt="Four curves rise to 1 and stay; that of averaged logits rises above 1.")
 
 # %% [markdown]
 # How can that be? Take an image of two pixels that are always equal. One order predicts the second pixel from the first, the other the first from the second. Average the logits, and *each* pixel is read off the other: both 00 and 11 get a probability of nearly 1. The sum is 2. With four orders, most pixels have been seen by some model before it was their turn.
@@ -189,12 +187,12 @@ kinds = [
     "exact p(x):\nautoregressive,\nflows",
     "nearly p(x):\nautoencoders\nwith noise,\ndiffusion",
 ]
-d.box(root, 0, 0, columns=3)
+d.box(root, 0, 0, columns=3, kind="data")
 for k, kind in enumerate([*kinds, "no p(x),\nonly drawings:\nadversarial\nnetworks"]):
     d.box(kind, k, 1, kind="data")
     d.arrow(root, kind)
 d.draw()
-figure("family", alt="Models say p(x) exactly, as autoregressive ones do, or nearly, or only draw.")
+figure("family", alt="Models say p(x) exactly, or nearly, or only draw.")
 
 # %% [markdown]
 # The benchmark of the opening is MNIST with its pixels made binary, 50,000 images to train on and 10,000 each for validation and test. Ours are smaller in every way, and anyone can train on them in seconds.
@@ -223,7 +221,7 @@ class OurFVSBN(nn.Module):
         return F.linear(x, self.W.tril(-1), self.b)  # tril(-1): nothing from d on
 
 
-fvsbn = train_on(train, OurFVSBN(), lr=0.03, decay=0.03)
+fvsbn = train_on(train, OurFVSBN(), lr=0.03, decay=0.1, steps=1500)
 scores["FVSBN"] = nats(fvsbn(val), val)
 print(f"{64 * 65 // 2:,} parameters: {scores['FVSBN'].mean():.2f} nats")
 
@@ -231,7 +229,7 @@ print(f"{64 * 65 // 2:,} parameters: {scores['FVSBN'].mean():.2f} nats")
 panels = plt.subplots(1, 4, figsize=(9, 2.7))[1]
 for ax, (row, column) in zip(panels, [(2, 3), (4, 2), (4, 5), (6, 4)], strict=True):
     w = fvsbn.W.tril(-1)[8 * row + column].view(8, 8)
-    ax.imshow(w.where(w != 0, torch.nan), cmap="vlag_r", vmin=-4, vmax=4)
+    ax.imshow(w.where(w != 0, torch.nan), cmap="vlag_r", vmin=-2, vmax=2)
     ax.plot(column, row, "ks", markersize=9)
     ax.set(xticks=[], yticks=[], title=f"row {row}, column {column}")
 plt.suptitle("What a pixel (black) listens to: blue makes ink likelier, red less likely")
@@ -247,11 +245,12 @@ figure("weights", alt="Four pixels and their weights: strongest for the neighbou
 from coursekit.models.made import FVSBN, PixelNetworks
 
 torch.manual_seed(0)
-networks = train_on(train, PixelNetworks(64, d_hidden=16))
+networks = train_on(train, PixelNetworks(64, d_hidden=16), lr=0.05)
 scores["a network a pixel"] = nats(networks(val), val)
 for name, model in {"FVSBN": fvsbn, "a network a pixel": networks}.items():
     losses = nats(model(train), train).mean(), scores[name].mean()
     print("{}: training {:.2f}, validation {:.2f}".format(name, *losses))
+claim(networks_gain_on_training=(nats(fvsbn(train), train) - nats(networks(train), train)).mean())
 
 # %% [markdown]
 # Better again. But 64 networks learn 64 times what an edge is, each from the same 1,300 images. They should share.
@@ -372,10 +371,7 @@ for ax, name, found in zip(panels, names, (of_made, of_copier), strict=True):
     ax.set(title=name, xlabel="pixel that is read", ylabel="pixel that is predicted")
     ax.grid(visible=False)
 plt.suptitle("MADE reads earlier pixels; the autoencoder reads what it is to predict")
-figure(
-    "jacobian",
-    alt="MADE's gradients fill the lower triangle only; the autoencoder's fill the square.",
-)
+figure("jacobian", alt="MADE's gradients fill a triangle only; the autoencoder's fill the square.")
 
 # %% [markdown]
 # White is exactly 0. An autoencoder's loss says how well it *copies*. With weights of a copying machine it would be 0 nats, and the "probabilities" of all images would sum to as many as there are. (Some autoencoders learn from noisy inputs; that makes copying harder and no likelihood.)
@@ -484,9 +480,7 @@ spots |= {"one stack, 10 layers": seen, "two stacks, 10 layers": closed}
 for ax, (title, found) in zip(panels, spots.items(), strict=True):
     pictures.draw_reached(ax, found, 5, 4).set_title(f"{title}: {found.sum()} of 49")
 plt.suptitle("Depth does not close the blind spot (×); a second stack does")
-figure(
-    "blind-spot", alt="Six crossed pixels at the right stay unread with one stack, none with two."
-)
+figure("blind-spot", alt="Six crossed pixels stay unread with one stack, none with two.")
 
 # %% [markdown]
 # Move the controls: from which pixel is the blind spot largest? With how few layers do two stacks reach every earlier pixel?
@@ -509,7 +503,7 @@ play(explore, row=range(9), column=range(9), layers=range(1, 11))
 
 # %% tags=["shown"]
 from coursekit.layers.masked import TwoStackConv2d
-from coursekit.models.pixel_cnn import PixelCNN, PixelCNNConfig
+from coursekit.models.pixel_cnn import BlindPixelCNN, PixelCNN, PixelCNNConfig
 
 layer, x = TwoStackConv2d(4, kernel=5), torch.randn(2, 4, 8, 8)
 assert_close(layer(x, x), take_stacks(x, x, layer.w_above, layer.w_left, layer.w_link))
@@ -521,20 +515,22 @@ show(PixelCNN.forward)
 
 
 # %%
-def train_pixel_cnn(seed=0, **options):
+def train_cnn(kind=PixelCNN, lr=0.03, seed=0, **options):
     torch.manual_seed(seed)
-    model = PixelCNN(PixelCNNConfig(n_layer=3, kernel=5, **options))
-    return train_on(train, model, lr=0.02, decay=0.03, steps=300, seed=seed)
+    model = kind(PixelCNNConfig(kernel=5, dropout=0.2, **{"n_layer": 3} | options))
+    return train_on(train, model, lr=lr, decay=0.03, steps=300, seed=seed)
 
 
-pixel_cnn, no_grid = train_pixel_cnn(), train_pixel_cnn(coordinates=False)
-scores["masked convolutions"] = nats(pixel_cnn(val), val)
+cnn, no_grid = train_cnn(), train_cnn(coordinates=False)
+blind = train_cnn(BlindPixelCNN, lr=0.04, n_layer=4)
+scores |= {"masked convolutions": nats(cnn(val), val), "one stack": nats(blind(val), val)}
 scores["without coordinates"] = nats(no_grid(val), val)
-print(f"{sum(p.numel() for p in pixel_cnn.parameters()):,} parameters: ", end="")
 print({name: round(values.mean().item(), 2) for name, values in scores.items()})
+claim(shared_parameters=sum(p.numel() for p in cnn.parameters()))
+claim(second_stack_gains=(scores["one stack"] - scores["masked convolutions"]).mean())
 
 # %% [markdown]
-# TODO
+# With 15,105 shared parameters it is ahead of FVSBN, and behind the 64 networks (34,368) and MADE (which stores 133,160 numbers). A digit of 8 × 8 pixels always sits in the same place, so there is little to share here. The second stack pays (the single stack even has a layer more), the coordinates a little.
 
 # %% [markdown]
 # ## 9.6 What training brings nearer
@@ -588,7 +584,6 @@ theta, ink_70 = torch.linspace(0.02, 0.98, 97), torch.tensor([0.7, 0.3])
 distances = torch.stack([kl(ink_70, torch.stack([t, 1 - t])) for t in theta])
 left.plot(theta, distances, label="KL")
 left.plot(theta, distances - (ink_70 * ink_70.log()).sum(), label="NLL")
-left.axvline(0.7, color="black", linestyle=":", linewidth=1)
 left.set(ylim=(0, 2), xlim=(0, 1), xlabel="model's probability of ink", ylabel="nats")
 left.set_title("One minimum: ink in 70 % of the data")
 right.semilogx(sigmas, on_points, label="training\npoints")
@@ -597,9 +592,7 @@ right.set(xlim=(3, 1e-3), ylim=(-12, 4), xlabel="σ of each normal distribution"
 right.set(ylabel="mean log density", title="Densities: raised without end")
 pictures.name_lines(left)
 pictures.name_lines(right)
-figure(
-    "kl", alt="Left: two curves with one minimum at 0.7. Right: training rises, new points fall."
-)
+figure("kl", alt="Left: KL and NLL are lowest at 0.7. Right: training rises, new points fall.")
 
 # %% [markdown]
 # On its own points the mean log density grows without end; on new points it collapses. For densities, making the NLL of the training points as small as possible is no goal at all. Points held out, or a bound on σ, make it one.
@@ -624,11 +617,12 @@ mixed = [four, *(train_orders(train, 4, first, d_hidden=1000, dropout=0.5) for f
 
 # %%
 final = {"independent pixels": nats(logits.expand_as(test), test)[None]}
-final["FVSBN"] = on_test([fvsbn, *seeded(OurFVSBN, lr=0.03, decay=0.03)])
-final["a network a pixel"] = on_test([networks, *seeded(lambda: PixelNetworks(64, 16))])
-final["masked convolutions"] = on_test([pixel_cnn, train_pixel_cnn(1), train_pixel_cnn(2)])
-final["without coordinates"] = on_test([no_grid])
+final["FVSBN"] = on_test([fvsbn, *seeded(OurFVSBN, lr=0.03, decay=0.1, steps=1500)])
+final["a network a pixel"] = on_test([networks, *seeded(lambda: PixelNetworks(64, 16), lr=0.05)])
+final["masked convolutions"] = on_test([cnn, *(train_cnn(seed=seed) for seed in (1, 2))])
+final["one stack"], final["without coordinates"] = on_test([blind]), on_test([no_grid])
 final["MADE, row by row"] = on_test([made, *seeded(lambda: OurMADE(raster))])
+final["three seeds, one order, mixed"] = mixture(final["MADE, row by row"])[None]
 final["MADE, a random order"] = on_test([models[0] for models in mixed])
 final["four random orders, mixed"] = torch.stack([mixture(on_test(models)) for models in mixed])
 
@@ -686,7 +680,7 @@ figure(
 # >
 # > <details><summary>Hint</summary>Column by column: <code>raster.view(8, 8).T.flatten()</code>. Outwards: sort the pixels by their distance from the middle.</details>
 # >
-# > <details><summary>What we found</summary>TODO</details>
+# > <details><summary>What we found</summary>Seed 0: 16.67, 16.65, 16.65, 16.45, and for two random orders 16.45 and 16.53. Two more seeds row by row: 16.67 and 16.68. So the order matters more than the seed, and that of reading is not the best: from the bottom up is 0.2 nats better.</details>
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9.5 (investigate, 15 minutes).** How many orders pay? From the twelve MADEs of `best`, compute the loss of mixtures of 1, 2, 4, 8 and 12, and the loss of their averaged logits beside it. Which of the two keeps falling, and what would each say of 1,000 orders?
@@ -696,7 +690,7 @@ figure(
 # > | mixture | | | | | |
 # > | averaged logits | | | | | |
 # >
-# > <details><summary>What we found</summary>TODO</details>
+# > <details><summary>What we found</summary>Mixture: 16.40, 16.25, 16.15, 16.14, 16.11. Averaged logits: 16.40, 14.38, 13.66, 13.35, 13.26. The mixture soon stops: M models can lower the NLL of an image by at most log M, and only if the others know nothing of it. The average falls towards the loss of guessing each pixel from all others.</details>
 
 # %% [markdown]
 # ## What you now have
