@@ -11,7 +11,7 @@ from coursekit.layers.basic import Linear
 class MaskedLinear(Linear):
     """Multiply by a matrix of which only some entries exist: x (W ⊙ M)ᵀ + b.
 
-    Germain et al. 2015, eq. 8. What M leaves out has no gradient.
+    Germain et al. 2015 mask the layers of an autoencoder so. What M leaves out has no gradient.
 
     Args:
         allowed: M: whether output i, a row, may read input j, a column.
@@ -78,7 +78,7 @@ def raster_mask(kernel: int, *, own: bool) -> Bool[Tensor, "rows columns"]:
 
     Args:
         own: whether the middle one is allowed, too: mask B of van den Oord et al. 2016 (Pixel
-            recurrent neural networks, figure 2), as against mask A.
+            recurrent neural networks), as against mask A.
 
     Raises:
         ValueError: if no pixel is in the middle.
@@ -135,7 +135,7 @@ def two_stacks(
     """Convolve what lies above a pixel and what lies to its left apart: no blind spot.
 
     The vertical and the horizontal stack of van den Oord et al. 2016 (Conditional image
-    generation with PixelCNN decoders, section 2.2), without gates. At row r, column c
+    generation with PixelCNN decoders), without gates. At row r, column c
 
     - `above` becomes a mixture of its own rows up to r, of columns on both sides of c;
     - `left` becomes a mixture of its own row up to column c, and of the *new* `above` of row

@@ -54,8 +54,8 @@ class IndependentPixels(nn.Module):
 class FVSBN(nn.Module):
     """Predict each pixel from all earlier ones by a logistic regression of its own.
 
-    p(x_d = 1 | x_<d) = σ(b_d + Σ_{i<d} w_di x_i): Frey 1998; Gan et al. 2015 call it a fully
-    visible sigmoid belief network. D (D - 1) / 2 weights and D biases count; the first pixel
+    p(x_d = 1 | x_<d) = σ(b_d + Σ_{i<d} w_di x_i): a fully visible sigmoid belief network (Frey
+    1998). D (D - 1) / 2 weights and D biases count; the first pixel
     has only its bias. The weights start at 0, each pixel with probability one half.
 
     Args:
@@ -131,8 +131,8 @@ class MADEConfig:
 class MADE(nn.Module):
     """Predict all pixels by one network, whose missing connections keep later pixels out.
 
-    Germain et al. 2015, eqs. 8 to 13, with ReLU and with the direct connections of their
-    section 4.2. Where the paper draws the numbers of hidden units, `made_masks` spreads them.
+    Germain et al. 2015, with ReLU, and with direct connections from the pixels to the outputs, as
+    their code offers. Where they draw the numbers of hidden units, `made_masks` spreads them.
 
     Args:
         config: the sizes.
@@ -166,8 +166,8 @@ def made_masks(order: Int[Tensor, "D"], widths: Sequence[int]) -> list[Bool[Tens
 
     Count the pixels from 1 in their order. A hidden unit has a number m from 1 to D - 1 and may
     read the first m pixels, and hidden units with numbers up to its own; a pixel reads the units
-    with numbers below its own (Germain et al. 2015, eqs. 12 and 13). The units of a layer have
-    the numbers 1, 2, …, D - 1, 1, 2, …
+    with numbers below its own (Germain et al. 2015). The units of a layer have the numbers 1, 2,
+    …, D - 1, 1, 2, …
 
     Args:
         order: the pixels, the first one first.

@@ -105,7 +105,7 @@ class PixelCNN(Grid):
 class BlindPixelCNN(Grid):
     """Do the same with one stack of masked convolutions, which has a blind spot.
 
-    Here to show what it costs: van den Oord et al. 2016, figure 1, right.
+    Here to show what that costs.
     """
 
     def __init__(self, config: PixelCNNConfig) -> None:
