@@ -116,7 +116,7 @@ for p in [*one_each, of_average]:
     style = {"color": "C1", "linewidth": 3} if p is of_average else {"color": "C0", "linewidth": 1}
     plt.plot(range(1, 1025), p.sort(descending=True).values.cumsum(0), **style)
 plt.text(12, 1.1, "logits averaged over the four", color="C1", ha="right")
-plt.text(40, 0.45, "each of the four models", color="C0")
+plt.text(900, 0.6, "each of the four models", color="C0", ha="right")
 plt.axhline(1, linestyle=":", color="black", linewidth=1)
 plt.gca().set(xscale="log", xlim=(1, 1024), xlabel="images added up, the most probable first")
 plt.gca().set(ylabel="sum of their “probabilities”", ylim=(0, None))
@@ -175,7 +175,7 @@ assert len(str(2**784)) == 237
 print(f"8 × 8: {2**64:,} images; 28 × 28: a number of {len(str(2**784))} digits")
 
 # %% [markdown]
-# Nothing is lost and nothing assumed. Each factor sums to 1 over its own pixel, so the product does over all images. A table like that is a perfect model, of three pixels. For an image of 28 × 28 = 784 pixels it would need one number for each of $2^{784}$ images.
+# Nothing is lost and nothing assumed. Each factor sums to 1 over its own pixel, so the product does over all images. But a table for 28 × 28 = 784 pixels needs a number for each of $2^{784}$ images.
 #
 # So every model here keeps the chain, and replaces the table of each factor by something small that *computes* $p(x_d = 1)$ from the earlier pixels. Such models stand in a larger family:
 
@@ -195,7 +195,7 @@ d.draw()
 figure("family", alt="Models say p(x) exactly, or nearly, or only draw.")
 
 # %% [markdown]
-# The benchmark of the opening is MNIST with its pixels made binary, 50,000 images to train on and 10,000 each for validation and test. Ours are smaller in every way; a model trains in seconds.
+# The benchmark of the opening is MNIST with its pixels made binary, 50,000 images to train on and 10,000 each for validation and test. Ours are smaller, and a model trains in seconds.
 #
 # ## 9.3 A logistic regression for each pixel
 #
@@ -236,7 +236,7 @@ plt.suptitle("What a pixel (black) listens to: blue makes ink likelier, red less
 figure("weights", alt="Four pixels and their weights: strongest for the neighbours above and left.")
 
 # %% [markdown]
-# Seven nats better, and a person can read why.
+# Seven nats better, and a person can read some of why: in three of the four, the pixel right above is blue, for strokes go on. (The deepest colours, at the edges, belong to pixels that rarely have ink.)
 #
 # A logistic regression can't say "ink if *exactly one* of two neighbours is". A network can. So give each pixel its own, with 16 hidden units (34,368 parameters in all; the library keeps the 64 networks in two matrices):
 
@@ -374,7 +374,7 @@ plt.suptitle("MADE reads earlier pixels; the autoencoder reads what it is to pre
 figure("jacobian", alt="MADE's gradients fill a triangle only; the autoencoder's fill the square.")
 
 # %% [markdown]
-# White is exactly 0. An autoencoder's loss says how well it *copies*. With weights of a copying machine it would be 0 nats, and the "probabilities" of all images would sum to as many as there are. (Some autoencoders learn from noisy inputs; that makes copying harder and no likelihood.)
+# White is exactly 0. An autoencoder's loss says how well it *copies*. A perfect copier has 0 nats, and its "probabilities" of all images sum to as many as there are. (Some autoencoders learn from noisy inputs; that makes copying harder, and no likelihood.)
 #
 # The last check for MADE: the library's with the same weights, and the sum over all images of ten pixels.
 
