@@ -3,7 +3,7 @@
 #
 # A model of images says how probable each image is. A well-known repository gives two results for the same data and nearly the same network: 94.5 nats an image, and 79.3. The second looks like a record. It is no likelihood at all. How can you tell?
 #
-# You build models that write a digit pixel by pixel, each with a likelihood that you can check.
+# You build models that draw digits pixel by pixel, with a likelihood that you can check.
 #
 # **Before**: lesson 1 (negative log-likelihood in nats), lesson 2 (a network and its training loop).
 #
@@ -154,7 +154,7 @@ mixture = answer_or(average_models, mixture_nll)
 claim(honest_average=mixture(each).mean(), sum_of_honest_average=one_each.mean(0).sum())
 
 # %% [markdown]
-# That is what four orders are worth: a quarter of a nat. A **mixture** like this is a likelihood whatever it is made of. We will use it at the end.
+# That is what four orders are worth: a quarter of a nat. A **mixture** like this is a likelihood whatever it is made of. It returns at the end.
 #
 # ## 9.2 One pixel after the other
 #
@@ -199,7 +199,7 @@ figure("family", alt="Models say p(x) exactly, or nearly, or only draw.")
 #
 # ## 9.3 A logistic regression for each pixel
 #
-# The simplest factor reads nothing: each pixel has its own probability, that of ink in the training images. (Half an image of each kind is added, for a pixel that never had ink.)
+# The simplest factor reads nothing: each pixel has its own probability, that of ink in the training images. (Plus half an image of each kind, for a pixel that never had ink.)
 
 # %%
 ink = (train.sum(0) + 0.5) / (len(train) + 1)
@@ -376,7 +376,7 @@ figure("jacobian", alt="MADE's gradients fill a triangle only; the autoencoder's
 # %% [markdown]
 # White is exactly 0. An autoencoder's loss says how well it *copies*. A perfect copier has 0 nats, and its "probabilities" of all images sum to as many as there are. (Some autoencoders learn from noisy inputs; that makes copying harder, and no likelihood.)
 #
-# The last check for MADE: the library's with the same weights, and the sum over all images of ten pixels.
+# The last checks: the library's MADE with the same weights, and the sum over all images of ten pixels.
 
 # %%
 library = MADE(MADEConfig(n_pixels=64, d_hidden=1000))
@@ -391,7 +391,7 @@ ten = train_on(small, OurMADE(torch.randperm(10), 100), steps=300)
 assert abs(total_probability(ten, 10) - 1) < 1e-5
 
 # %% [markdown]
-# One thing a MADE can't do: its weights belong to one size. An image with two more pixels needs another MADE. The next model has no such limit.
+# A MADE's weights belong to one size: an image with two more pixels needs another MADE. The next model has no such limit.
 #
 # ## 9.5 The same weights at every pixel
 #
