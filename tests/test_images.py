@@ -7,7 +7,13 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.evaluate.images import all_images, image_nll, mixture_nll, total_probability
+from coursekit.evaluate.images import (
+    all_images,
+    image_nll,
+    mixture_nll,
+    table_of_nll,
+    total_probability,
+)
 from coursekit.models.made import FVSBN, MADE, IndependentPixels, MADEConfig
 from coursekit.sample import sample_images
 
@@ -127,3 +133,15 @@ def test_the_same_generator_draws_the_same_images():
 def test_no_image_is_no_request():
     with pytest.raises(ValueError, match="n=0 images: ask for one or more"):
         sample_images(FVSBN(N), 0, torch.Generator())
+
+
+def test_a_table_says_how_far_each_row_is_behind_the_best():
+    g = torch.Generator().manual_seed(0)
+    better = torch.rand(3, 50, generator=g).double()
+    worse = better[:1] + 0.5 + 0.1 * torch.randn(1, 50, generator=g)
+    difference = worse[0] - better.mean(0)
+    error = difference.std(correction=0) / 50**0.5
+    first, second = table_of_nll({"worse": worse, "best of three": better}).split("\n")
+    said = f"{worse.mean():.2f}  behind by {difference.mean():.2f} ± {error:.2f}"
+    assert first == f"{'worse':13}  {said}"
+    assert second == f"best of three  {better.mean():.2f}"

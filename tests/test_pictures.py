@@ -9,6 +9,9 @@ from coursekit.inside.diagnose import UpdateLog, take_snapshot
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.notebook.pictures import (
     FIVE,
+    draw_images,
+    draw_numbers,
+    draw_reached,
     five_pictures,
     name_lines,
     ridges,
@@ -103,6 +106,28 @@ def test_images_are_laid_side_by_side_in_a_frame():
 
 def test_braille_has_a_dot_for_each_pixel_of_ink():
     first, second = np.zeros((2, 8, 4), int)
-    first[0, 0] = first[7, 3] = second[3, 1] = 1
+    first[0, 0] = first[5, 0] = first[7, 3] = second[0, 3] = second[3, 1] = 1
     lines = write_braille([first.ravel(), second.ravel()], shape=(8, 4))
-    assert lines == ["⠁⠀⠀⢀⠀", "⠀⢀⠀⠀⠀"]
+    assert lines == ["⠁⠀⠀⢀⠈", "⠂⢀⠀⠀⠀"]
+
+
+def test_crosses_mark_what_is_not_read_and_what_comes_later_and_is():
+    reached = np.array([[1, 0, 1], [1, 0, 1]], bool)
+    ax = draw_reached(plt.figure().gca(), reached, row=1, column=1)
+    marks = {(text.get_position(), text.get_color()) for text in ax.texts}
+    assert marks == {((1, 0), "C3"), ((2, 1), "C1")}
+    assert ax.lines[0].get_xydata().tolist() == [[1, 1]]
+
+
+def test_each_number_that_is_not_zero_is_written():
+    ax = draw_numbers(plt.figure().gca(), torch.tensor([[0.0, 2.0, 0.0], [7.0, 0.0, 0.0]]))
+    assert {(text.get_position(), text.get_text()) for text in ax.texts} == {
+        ((1, 0), "2"),
+        ((0, 1), "7"),
+    }
+
+
+def test_ink_is_black_whatever_there_is():
+    ax = draw_images(plt.figure().gca(), torch.zeros(3, 8), columns=2, shape=(2, 4))
+    assert ax.images[0].get_clim() == (0, 1)
+    assert ax.images[0].get_array().shape == (7, 11)
