@@ -98,8 +98,8 @@ def all_images(n_pixels: int, dtype: torch.dtype = torch.float64) -> Float[Tenso
     """
     if not 1 <= n_pixels <= MOST_PIXELS:
         raise ValueError(f"2^{n_pixels} images are too many to try: {MOST_PIXELS} pixels at most")
-    places = torch.arange(n_pixels - 1, -1, -1)
-    return (torch.arange(2**n_pixels)[:, None] >> places & 1).to(dtype)
+    bits = torch.arange(n_pixels - 1, -1, -1)
+    return (torch.arange(2**n_pixels)[:, None] >> bits & 1).to(dtype)
 
 
 def total_probability(model: nn.Module, n_pixels: int) -> float:

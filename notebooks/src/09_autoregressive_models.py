@@ -154,7 +154,7 @@ mixture = answer_or(average_models, mixture_nll)
 claim(honest_average=mixture(each).mean(), sum_of_honest_average=one_each.mean(0).sum())
 
 # %% [markdown]
-# That is what four orders are worth: a quarter of a nat. A **mixture** like this is a likelihood whatever it is made of. It returns at the end.
+# That is what four orders are worth: a quarter of a nat. A **mixture** like this is a likelihood whatever it is made of.
 #
 # ## 9.2 One pixel after the other
 #
@@ -195,7 +195,7 @@ d.draw()
 figure("family", alt="Models say p(x) exactly, or nearly, or only draw.")
 
 # %% [markdown]
-# The benchmark of the opening is MNIST with its pixels made binary, 50,000 images to train on and 10,000 each for validation and test. Ours are smaller, and a model trains in seconds.
+# The benchmark of the opening is MNIST with its pixels made binary, 50,000 images to train on and 10,000 each for validation and test.
 #
 # ## 9.3 A logistic regression for each pixel
 #
@@ -350,7 +350,7 @@ copied = nats(train_on(train, autoencoder, decay=0.0)(val), val)
 print(f"MADE: {scores['MADE'].mean():.2f} nats; autoencoder: {copied.mean():.2f}")
 
 # %% [markdown]
-# The autoencoder's number is a fraction of anything so far. Which output depends on which input? Take the gradient of each logit with respect to each pixel.
+# The autoencoder's number is a fraction of anything so far. Take the gradient of each logit with respect to each pixel.
 
 
 # %%
