@@ -39,7 +39,7 @@ class PixelCNNConfig:
             raise ValueError(f"{self}: sizes from 1, dropout from 0 to below 1")
 
 
-class Grid(nn.Module):
+class PixelGrid(nn.Module):
     """What both models have: sizes, order, coordinates, and the last layers.
 
     The very last one starts at 0: each pixel with probability one half.
@@ -73,7 +73,7 @@ class Grid(nn.Module):
         return torch.cat([pixels, self.grid.expand(len(images), *self.grid.shape)], 1)
 
 
-class PixelCNN(Grid):
+class PixelCNN(PixelGrid):
     """Predict each pixel from those above it and to its left, with the same weights everywhere.
 
     Two stacks without a blind spot (see `two_stacks`), ReLU and residual connections in place of
@@ -102,7 +102,7 @@ class PixelCNN(Grid):
         return self.output(left).flatten(1)
 
 
-class BlindPixelCNN(Grid):
+class BlindPixelCNN(PixelGrid):
     """Do the same with one stack of masked convolutions, which has a blind spot.
 
     Here to show what that costs.
