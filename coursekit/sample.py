@@ -147,3 +147,27 @@ def _one_token(stop: str, vocabulary: Tokenizer) -> int:
     if len(ids) != 1:
         raise ValueError(f"{stop=} is not a single token: name the one that ends a text")
     return ids[0]
+
+
+def sample_images(model: nn.Module, n: int, generator: Generator) -> Float[Tensor, "n D"]:
+    """Draw `n` images, one pixel after the other in the model's order.
+
+    A pixel is drawn with the probability that the model gives it after those already drawn, so
+    that each image comes with its own probability: ancestral sampling. It costs D calls.
+
+    Args:
+        model: maps images (B, D) to logits, such as `MADE`; it has an `order`.
+        generator: where the chance comes from.
+
+    Raises:
+        ValueError: if no image is asked for.
+    """
+    if n < 1:
+        raise ValueError(f"{n=} images: ask for one or more")
+    order: Tensor = model.order  # type: ignore[assignment]  # nn.Module's attributes have no types
+    images = torch.zeros(n, len(order), dtype=next(model.parameters()).dtype)
+    with evaluating(model):
+        for pixel in order.tolist():
+            logits = model(images.to(device_of(model)))[:, pixel].cpu()
+            images[:, pixel] = torch.bernoulli(logits.sigmoid(), generator=generator)
+    return images

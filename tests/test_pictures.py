@@ -7,7 +7,17 @@ import torch
 
 from coursekit.inside.diagnose import UpdateLog, take_snapshot
 from coursekit.models.mlp import MLP, MLPConfig
-from coursekit.notebook.pictures import FIVE, five_pictures, name_lines, ridges
+from coursekit.notebook.pictures import (
+    FIVE,
+    draw_images,
+    draw_numbers,
+    draw_reached,
+    five_pictures,
+    name_lines,
+    ridges,
+    tile_images,
+    write_braille,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -81,3 +91,43 @@ def test_a_line_that_leaves_the_axes_is_named_where_it_was_last_seen():
     ax.set(xlim=(0, 4), ylim=(1, 100))
     name_lines(ax, gap=0.1)
     assert ax.texts[0].get_position() == (pytest.approx(0.515), pytest.approx(0.95))
+
+
+def test_images_are_laid_side_by_side_in_a_frame():
+    tiled = tile_images(np.arange(24).reshape(3, 8), columns=2, shape=(2, 4))
+    assert tiled.shape == (7, 11)
+    assert tiled[1:3, 1:5].tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert tiled[1:3, 6:10].tolist() == [[8, 9, 10, 11], [12, 13, 14, 15]]
+    assert tiled[4:6, 1:5].tolist() == [[16, 17, 18, 19], [20, 21, 22, 23]]
+    assert (tiled[[0, 3, 6]] == 0.5).all()
+    assert (tiled[:, [0, 5, 10]] == 0.5).all()
+    assert (tiled[3:, 5:] == 0.5).all()
+
+
+def test_braille_has_a_dot_for_each_pixel_of_ink():
+    first, second = np.zeros((2, 8, 4), int)
+    first[0, 0] = first[5, 0] = first[7, 3] = second[0, 3] = second[3, 1] = 1
+    lines = write_braille([first.ravel(), second.ravel()], shape=(8, 4))
+    assert lines == ["⠁⠀⠀⢀⠈", "⠂⢀⠀⠀⠀"]
+
+
+def test_crosses_mark_what_is_not_read_and_what_comes_later_and_is():
+    reached = np.array([[1, 0, 1], [1, 0, 1]], bool)
+    ax = draw_reached(plt.figure().gca(), reached, row=1, column=1)
+    marks = {(text.get_position(), text.get_color()) for text in ax.texts}
+    assert marks == {((1, 0), "C3"), ((2, 1), "C1")}
+    assert ax.lines[0].get_xydata().tolist() == [[1, 1]]
+
+
+def test_each_number_that_is_not_zero_is_written():
+    ax = draw_numbers(plt.figure().gca(), torch.tensor([[0.0, 2.0, 0.0], [7.0, 0.0, 0.0]]))
+    assert {(text.get_position(), text.get_text()) for text in ax.texts} == {
+        ((1, 0), "2"),
+        ((0, 1), "7"),
+    }
+
+
+def test_ink_is_black_whatever_there_is():
+    ax = draw_images(plt.figure().gca(), torch.zeros(3, 8), columns=2, shape=(2, 4))
+    assert ax.images[0].get_clim() == (0, 1)
+    assert ax.images[0].get_array().shape == (7, 11)

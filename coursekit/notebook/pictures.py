@@ -114,5 +114,95 @@ def _last_seen(ax: Axes, line: Line2D) -> tuple[float, float]:
     return float(x), float(y)
 
 
+def tile_images(
+    images: ArrayLike, columns: int = 10, shape: tuple[int, int] = (8, 8)
+) -> np.ndarray:
+    """Put images side by side, `columns` in a row, with a grey frame: one array for `imshow`.
+
+    Args:
+        images: one a row, its pixels from the top left; ink is 1.
+        shape: rows and columns of an image.
+
+    Example:
+        >>> tile_images([[1, 0, 0, 1]], shape=(2, 2))
+        array([[0.5, 0.5, 0.5, 0.5],
+               [0.5, 1. , 0. , 0.5],
+               [0.5, 0. , 1. , 0.5],
+               [0.5, 0.5, 0.5, 0.5]])
+    """
+    squares = np.asarray(images, dtype=float).reshape(-1, *shape)
+    framed = [np.pad(one, (0, 1), constant_values=0.5) for one in squares]
+    blank = np.full_like(framed[0], 0.5)
+    lines = []
+    for start in range(0, len(framed), columns):
+        line = framed[start : start + columns]
+        lines.append(np.hstack(line + [blank] * (min(columns, len(framed)) - len(line))))
+    return np.pad(np.vstack(lines), ((1, 0), (1, 0)), constant_values=0.5)
+
+
+def draw_images(
+    ax: Axes, images: ArrayLike, columns: int = 10, shape: tuple[int, int] = (8, 8)
+) -> Axes:
+    """Draw images side by side, ink black (see `tile_images`)."""
+    ax.imshow(tile_images(images, columns, shape), cmap="gray_r", vmin=0, vmax=1)
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    return ax
+
+
+def draw_numbers(ax: Axes, matrix: ArrayLike) -> Axes:
+    """Draw a small matrix of whole numbers: each that is not 0 written in its cell, on blue."""
+    values = np.asarray(matrix)
+    ax.imshow(values, cmap="Blues", vmin=0, vmax=1.6 * max(values.max(), 2))
+    for row, column in np.argwhere(values):
+        ax.text(column, row, f"{values[row, column]:.0f}", ha="center", va="center")
+    ax.set(xticks=range(values.shape[1]), yticks=range(values.shape[0]))
+    ax.grid(visible=False)
+    return ax
+
+
+def draw_reached(ax: Axes, reached: ArrayLike, row: int, column: int) -> Axes:
+    """Draw which pixels before one of an image, row by row, are read when it is predicted.
+
+    Those that are read are blue; a red cross is on those that come before and are not, and an
+    orange one on whatever comes later and is read all the same.
+
+    Args:
+        reached: rows of columns, true where the pixel is read.
+        row, column: of the pixel that is predicted.
+    """
+    seen = np.asarray(reached, dtype=bool)
+    earlier = (np.arange(seen.size) < row * seen.shape[1] + column).reshape(seen.shape)
+    ax.imshow(0.12 * earlier + 0.38 * seen, cmap="Blues", vmin=0, vmax=1)
+    for color, missed in (("C3", earlier & ~seen), ("C1", seen & ~earlier)):
+        for y, x in np.argwhere(missed):
+            ax.text(x, y, "×", ha="center", va="center", color=color, weight="bold", size=14)
+    ax.plot(column, row, "ks", markersize=10)
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    return ax
+
+
+def write_braille(images: ArrayLike, shape: tuple[int, int] = (8, 8)) -> list[str]:
+    """Write images of zeros and ones as text: a character for 4 rows and 2 columns of pixels.
+
+    Args:
+        images: one a row, its pixels from the top left.
+        shape: rows and columns of an image: multiples of 4 and 2.
+
+    Example:
+        >>> print(*write_braille([[1, 0, 1, 1, 1, 0, 1, 0]], shape=(4, 2)))
+        ⡗
+    """
+    dots = np.array([[0, 3], [1, 4], [2, 5], [6, 7]])  # the bit of each dot, after U+2800
+    rows, columns = shape
+    lines = [""] * (rows // 4)
+    for k, image in enumerate(np.asarray(images)):
+        cells = image.reshape(rows // 4, 4, columns // 2, 2).astype(int) << dots[:, None]
+        for line, codes in enumerate(cells.sum((1, 3))):
+            lines[line] += "\u2800" * (k > 0) + "".join(chr(0x2800 + int(code)) for code in codes)
+    return lines
+
+
 def _shades(n: int) -> np.ndarray:
     return mpl.colormaps["viridis"](np.linspace(0.05, 0.85, n))
