@@ -21,7 +21,7 @@ def check_mean_cross_entropy(solution: Callable[[Tensor, Tensor], Tensor]) -> No
     agree(solution, lambda logits, targets: F.cross_entropy(logits, targets).item(), cases)
 
 
-def check_batch_norm(solution: Callable[[int], Any]) -> None:
+def check_batch_norm(solution: Callable[..., Any]) -> None:
     """Check a class that is batch norm as a layer, called with a batch and whether it trains.
 
     A case gives the batches of training, the numbers to normalise after them, whether that is
@@ -50,7 +50,7 @@ def check_batch_norm(solution: Callable[[int], Any]) -> None:
         momentum: float,
         eps: float,
     ) -> dict[str, Tensor]:
-        layer = solution(len(gain), momentum, eps)
+        layer = solution(len(gain), momentum=momentum, eps=eps)
         for batch in batches:
             layer(batch.clone().requires_grad_(), training=True)
             if getattr(getattr(layer, "mean", None), "requires_grad", False):
@@ -111,9 +111,9 @@ def check_fold(solution: Callable[..., tuple[Tensor, Tensor]]) -> None:
         return x @ folded + bias
 
     def reference(x: Tensor, weights: Tensor, *numbers: Tensor | float) -> Tensor:
-        *statistics, eps = numbers
-        wide = [one.double() for one in statistics if isinstance(one, Tensor)]
-        return F.batch_norm((x @ weights).double(), *wide, eps=float(eps))
+        mean, variance, gain, shift = (one.double() for one in numbers if isinstance(one, Tensor))
+        z = (x @ weights).double()
+        return F.batch_norm(z, mean, variance, gain, shift, eps=float(numbers[-1]))
 
     fold_and_apply.__name__ = getattr(solution, "__name__", "your solution")
     agree(solution if is_stub(solution) else fold_and_apply, reference, cases, tolerance=1e-4)
