@@ -1,0 +1,83 @@
+"""The filter of a level that wanders, against statsmodels' and against least squares."""
+
+import math
+
+import pytest
+import torch
+from statsmodels.regression.recursive_ls import RecursiveLS
+from statsmodels.tsa.statespace.structural import UnobservedComponents
+from torch.testing import assert_close
+
+from coursekit.models.local_level import filter_local_level
+
+T = 37
+
+
+def series(seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    steps, noise = torch.randn(2, T, generator=generator, dtype=torch.float64)
+    return 3 + (0.4 * steps).cumsum(0) + noise
+
+
+def model_of(values):
+    model = UnobservedComponents(values.numpy(), "llevel", loglikelihood_burn=0)
+    model.ssm.tolerance = 0  # else it stops updating the variance when it hardly changes
+    return model
+
+
+@pytest.mark.parametrize("level_var", [0.0, 0.3, 5.0])
+def test_it_is_the_kalman_filter_of_statsmodels(level_var):
+    model = model_of(series())
+    model.ssm.initialize_known([0.6], [[2.9]])
+    found = model.filter([1.7, level_var])
+    means, variances = filter_local_level(
+        series(), noise_var=1.7, level_var=level_var, mean=0.6, variance=2.9
+    )
+    assert_close(means, torch.tensor(found.predicted_state[0]), rtol=1e-12, atol=1e-12)
+    assert_close(variances, torch.tensor(found.predicted_state_cov[0, 0]), rtol=1e-12, atol=1e-12)
+
+
+def test_who_knows_nothing_believes_the_first_value():
+    model = model_of(series())
+    model.ssm.initialize_diffuse()
+    found = torch.tensor(model.filter([1.7, 0.3]).predicted_state[0])
+    means, variances = filter_local_level(series(), noise_var=1.7, level_var=0.3)
+    assert_close(means, found, rtol=1e-12, atol=1e-12)
+    assert (means[1], variances[1]) == (series()[0], 2.0)
+    assert variances[0] == math.inf
+
+
+def test_a_level_that_stands_still_is_followed_by_recursive_least_squares():
+    values = series()
+    means, variances = filter_local_level(values, noise_var=1.7, level_var=0.0)
+    counts = torch.arange(1, T + 1)
+    assert_close(means[1:], values.cumsum(0) / counts, rtol=1e-12, atol=0)
+    assert_close(variances[1:], 1.7 / counts.double(), rtol=1e-12, atol=0)
+    fitted = RecursiveLS(values.numpy(), torch.ones(T).numpy()).fit()
+    # Its first estimate starts from a large variance where ours starts from an infinite one.
+    found = torch.tensor(fitted.recursive_coefficients.filtered[0])
+    assert_close(means[2:], found[1:], rtol=1e-8, atol=1e-8)
+
+
+def test_in_the_long_run_the_filter_forgets_at_a_steady_pace():
+    noise_var, level_var = 2.0, 0.5
+    _, variances = filter_local_level(series(), noise_var=noise_var, level_var=level_var)
+    ratio = level_var / noise_var
+    steady = noise_var * (ratio + math.sqrt(ratio**2 + 4 * ratio)) / 2  # P = P r / (P + r) + q
+    assert variances[-1].item() == pytest.approx(steady, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"noise_var": 0.0},
+        {"noise_var": math.inf},
+        {"level_var": -0.1},
+        {"level_var": math.inf},
+        {"variance": 0.0},
+        {"variance": math.nan},
+    ],
+)
+def test_a_variance_that_is_none_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"must be above 0, level_var=.* at least 0"):
+        filter_local_level(series(), **({"noise_var": 1.0, "level_var": 1.0} | wrong))
