@@ -8,7 +8,8 @@ from statsmodels.regression.recursive_ls import RecursiveLS
 from statsmodels.tsa.statespace.structural import UnobservedComponents
 from torch.testing import assert_close
 
-from coursekit.models.local_level import filter_local_level
+from coursekit.data import us_gdp
+from coursekit.models.local_level import RATIOS, filter_local_level, fit_local_level
 
 T = 37
 
@@ -81,3 +82,38 @@ def test_in_the_long_run_the_filter_forgets_at_a_steady_pace():
 def test_a_variance_that_is_none_is_refused(wrong):
     with pytest.raises(ValueError, match=r"must be above 0, level_var=.* at least 0"):
         filter_local_level(series(), **({"noise_var": 1.0, "level_var": 1.0} | wrong))
+
+
+def likelihood(values, noise_var, level_var):
+    model = model_of(values)
+    model.ssm.initialize_diffuse()
+    return model.loglike([noise_var, level_var])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_on_the_grid_is_likelier_than_what_is_found(seed):
+    found = likelihood(series(seed), *fit_local_level(series(seed)))
+    for ratio in RATIOS[::4]:
+        for noise_var in (0.3, 0.6, 1.0, 1.7, 3.0):
+            assert likelihood(series(seed), noise_var, ratio * noise_var) <= found + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_fit_is_as_good_as_that_of_statsmodels(seed):
+    theirs = model_of(series(seed)).fit(disp=0).params
+    found = likelihood(series(seed), *fit_local_level(series(seed)))
+    assert found > likelihood(series(seed), *theirs) - 0.02  # a grid, eight to a factor of ten
+
+
+def test_of_two_maxima_the_higher_one_is_found():
+    growth = 400 * us_gdp().values[:, 0].log().diff()[:138]
+    theirs = model_of(growth).fit(disp=0).params
+    found = fit_local_level(growth)
+    assert likelihood(growth, *found) > likelihood(growth, *theirs) + 0.4
+    assert found[1] / found[0] < 0.01 < theirs[1] / theirs[0]
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [3.0] * 5])
+def test_a_series_that_says_nothing_of_its_noise_is_refused(values):
+    with pytest.raises(ValueError, match="give three or more that differ"):
+        fit_local_level(torch.tensor(values))

@@ -250,7 +250,8 @@ def us_gdp() -> "coursekit.windows.series.TimeSeries":
     Quarters from 1959-01 to 2009-07, each dated by its first day. GDP and consumption are in
     billions of 2005 dollars at annual rates, seasonally adjusted; unemployment is in per cent, and
     so is the interest on three-month treasury bills. The figures are those known in December 2009,
-    after all revisions: a forecaster of the time had others (Croushore and Stark 2001).
+    after all revisions. A forecaster of the time had others, and errors that are measured with
+    revised figures can come out too low (Stark and Croushore 2001).
 
     Raises:
         MissingDataError: if its package is not there, with the remedy.

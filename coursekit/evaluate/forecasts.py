@@ -148,8 +148,8 @@ def walk_forward(
 ) -> Float[Tensor, "N"]:
     """Forecast each value from `start` on, one step ahead, from the values before it alone.
 
-    What is fitted is fitted anew each time (a rolling origin: Tashman 2000). The
-    forecaster gets a copy of the past, so it can read nothing that comes later.
+    What is fitted is fitted anew each time. The forecaster gets a copy of the past, so it can read
+    nothing that comes later, and spoils nothing that it writes into.
 
     Args:
         forecast: maps the past, oldest first, to a number for the step that follows it.

@@ -18,9 +18,9 @@ def filter_local_level(
 
     The model: x_t = l_t + noise, l_{t+1} = l_t + step, both normal and independent. With the gain
     k = P / (P + r), a value moves the forecast m by k (x - m) and leaves of its variance
-    (1 - k) P = k r, to which the next step adds q (Kalman 1960; Durbin and Koopman 2012, eq.
-    2.15, where P, r and q are P_t, σ²_ε and σ²_η). Both results have T + 1 entries; the last is for
-    the value that comes after the series. A value's own variance is its level's plus r.
+    (1 - k) P = k r, to which the next step adds q (Kalman 1960; Durbin and Koopman 2012, chapter 2,
+    where P, r and q are P_t, σ²_ε and σ²_η). Both results have T + 1 entries; the last is for the
+    value that comes after the series. A value's own variance is its level's plus r.
 
     Args:
         noise_var: r, of the noise.
@@ -51,3 +51,31 @@ def filter_local_level(
         means.append(mean)
         variances.append(variance)
     return series.new_tensor(means), series.new_tensor(variances)
+
+
+RATIOS = (0.0, *(10 ** (k / 8) for k in range(-32, 17)))
+"""q / r from a level that stands still to one that hides all noise, eight to a factor of ten."""
+
+
+def fit_local_level(series: Float[Tensor, "T"]) -> tuple[float, float]:
+    """Return the most likely variances of the noise and of a step of the level.
+
+    All of `RATIOS` are tried, for the likelihood can have two maxima, one of which stops an
+    optimiser that goes uphill. Given q / r, the best r is the mean of e_t² / F_t, where e_t is the
+    error of a forecast and F_t its variance for r = 1. The first value, of which nothing is known
+    before, has no likelihood.
+
+    Raises:
+        ValueError: if the series has fewer than three values, or is constant.
+    """
+    if len(series) < 3 or (series == series[0]).all():
+        raise ValueError(f"{len(series)} values, or all equal: give three or more that differ")
+    best = (math.inf, 0.0, 0.0)
+    for ratio in RATIOS:
+        means, variances = filter_local_level(series, noise_var=1.0, level_var=ratio)
+        squares = (series - means[:-1])[1:].square()
+        spread = (variances[:-1] + 1)[1:]
+        noise_var = (squares / spread).mean().item()
+        nll = 0.5 * (spread * noise_var).log().sum().item()
+        best = min(best, (nll, noise_var, ratio * noise_var))
+    return best[1:]

@@ -1,0 +1,713 @@
+# %% [markdown]
+# # 9b · Linear series: how much of tomorrow is in today?
+#
+# A network reads twenty daily closes of the S&P 500 and forecasts the next one. On six years that it never saw, its $R^2$ is 0.998, where 1 is perfect. And it is worth nothing: a forecaster without a single parameter does as well. So how do you see what a forecast is worth? And how much of tomorrow *is* in today?
+#
+# **Afterwards you can** see through a good forecast of a price, fit an autoregression in three ways that agree, walk forward through a series, put an error bar on "better", and write a Kalman filter in three lines.
+#
+# **Before**: lesson 1 (how much context a text needs) and lesson 7 (baselines).
+#
+# **Runs in** {runs_in}. **Study time** {study}.
+#
+# **Sources**: the autoregression is Yule's (1927), the filter Kalman's (1960); Durbin and Koopman (2012) is the textbook. Errors of differences: Diebold and Mariano (1995). Data: S&P 500 from the package `arch`; US national accounts from `statsmodels`.
+
+# %% tags=["setup", "machine"]
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from coursekit import data
+from coursekit.evaluate.likelihood import compare_losses, gaussian_nll
+from coursekit.notebook import Score, claim, claim_order, compare_guess, figure
+from coursekit.notebook import keep_sample, scoreboard, setup
+
+_ = setup("09b_linear_series", seed=42)
+
+# %% [markdown]
+# ## 9b.1 An $R^2$ of 0.998
+#
+# The closes of 5,031 days, as logarithms, so that a difference is a **return**, the relative change from one close to the next. A window holds twenty closes and the one that follows. The network sees each close relative to the latest, and forecasts the return that comes next.
+
+# %%
+days, closes = data.sp500()
+logs = torch.tensor(closes, dtype=torch.float64).log()
+windows = logs.unfold(0, 21, 1)  # 20 days, and the day after
+history = windows[:, :20] - windows[:, 19:20]  # relative to the latest close
+target = windows[:, 20] - windows[:, 19]  # the return that comes next
+year = torch.tensor([day.year for day in days[20:]])  # of that return
+print(f"{len(target):,} windows")
+
+
+# %% [markdown]
+# `nn.RNN` is PyTorch's network that reads a series step by step (lesson 9c opens it up). Here it is a black box with 16 hidden units. It learns from the days before a certain year, and its scale comes from those days alone.
+
+
+# %%
+class OurReader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.read = nn.RNN(1, 16, batch_first=True)
+        self.output = nn.Linear(16, 1)
+
+    def forward(self, x):  # (B, 20) → (B,)
+        steps, _ = self.read(x[..., None])
+        return self.output(steps[:, -1])[:, 0]
+
+
+# %%
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw
+
+
+def forecast_with(make, first, last, lr=0.003, steps=400, seed=42):
+    torch.manual_seed(seed)
+    model, scale = make(), target[:first].std()
+    x, y = (history / scale / 4).float(), (target / scale).float()
+    g = torch.Generator().manual_seed(seed)
+    picks = (torch.randint(first, (64,), generator=g) for _ in range(steps))
+    batches = ((x[i], y[i]) for i in picks)
+    fit(model, adamw(model, lr), batches, steps=steps, loss=F.mse_loss)
+    with torch.no_grad():
+        return model(x[first:last]).double() * scale
+
+
+# %% tags=["nbval-ignore-output"]
+def row_of(first_year):  # the first window whose forecast is for that year
+    return int((year < first_year).sum())
+
+
+cut = row_of(2013)
+forecast = forecast_with(OurReader, cut, len(target))
+today, tomorrow = windows[cut:, 19].exp(), windows[cut:, 20].exp()  # in index points
+forecast_price = today * forecast.exp()
+
+
+def r_squared(target, forecast):
+    return 1 - (target - forecast).square().mean() / target.var(correction=0)
+
+
+# %% [markdown]
+# $R^2 = 1 - \text{mean squared error} / \text{variance of the target}$: which part of the variance the forecast explains.
+#
+# **Predict.** What is the $R^2$ of the forecast "tomorrow's close is today's"?
+
+# %% tags=["predict"]
+guess = None  # such as 0.5
+
+# %% tags=["nbval-ignore-output"]
+of_last = r_squared(tomorrow, today)
+compare_guess(guess, of_last.item())
+claim(price_r2=r_squared(tomorrow, forecast_price), last_close_r2=of_last)
+claim(return_r2=r_squared(target[cut:], forecast))
+
+# %% tags=["figure", "nbval-ignore-output"]
+axes = plt.subplot_mosaic([["all", "all"], ["late", "returns"]], figsize=(9, 6.5))[1]
+dates, arrow = days[20 + cut :], {"arrowstyle": "->", "color": "0.4"}
+axes["all"].plot(dates, tomorrow, color="0.7", linewidth=5)
+axes["all"].plot(dates, forecast_price, color="C1", linewidth=1)
+axes["all"].annotate(
+    "the close", (dates[700], 2080), (dates[560], 2450), color="0.4", arrowprops=arrow
+)
+axes["all"].annotate(
+    "its forecast", (dates[760], 2060), (dates[830], 1700), color="C1", arrowprops=arrow
+)
+axes["all"].set(ylabel="S&P 500", title="Six unseen years: a forecast that looks perfect …")
+zoom = slice(1270, 1300)
+axes["late"].plot(range(30), tomorrow[zoom], color="0.7", linewidth=5)
+axes["late"].plot(range(30), forecast_price[zoom], color="C1", marker="o", markersize=3)
+axes["late"].annotate("", (16, 2590), (15, 2590), arrowprops=arrow)
+axes["late"].text(17, 2570, "one day", va="center")
+axes["late"].set(
+    title="… is the last close, a day late …", xlabel="day of trading", ylabel="S&P 500"
+)
+axes["returns"].axline((0, 0), (1, 1), color="0.4", linestyle=":")
+axes["returns"].text(0.7, -2.2, "if it knew,\nthe dots would\nfollow this line", color="0.4")
+axes["returns"].plot(100 * forecast, 100 * target[cut:], ".", color="C1", markersize=3)
+axes["returns"].set(title="… and knows nothing of the change", xlabel="forecast return (%)")
+axes["returns"].set(ylabel="return (%)", xlim=(-2, 2), ylim=(-4.5, 4.5))
+figure("late", alt="Forecast over close for six years; thirty days, one late; a shapeless cloud.")
+
+# %% [markdown]
+# The last close scores 0.998, too. Why so high? Because $R^2$ compares with a rival that nobody would send into the race: the *mean of the six years*, from which the index strays by hundreds of points. Against a hopeless rival anything looks good.
+#
+# Nobody is paid for knowing where the index stands. What can be earned is the return, and there the network's $R^2$ is not even positive: the mean return would have been better. **Ask of every forecast: what is left if you take away the last value?** The rest of this lesson is about the part that is left: where it comes from, and how to measure it honestly.
+
+# %% [markdown]
+# ## 9b.2 Order two: a pendulum that is pelted with peas
+#
+# Now a series in which there *is* something to know. Yule (1927) thought of a pendulum that boys pelt with peas: it swings, and is pushed at random.
+#
+# $$x_t = c + a_1 x_{t-1} + a_2 x_{t-2} + e_t, \qquad e_t \sim \mathcal N(0, \sigma^2)$$
+#
+# This is an **autoregression** of **order** 2, or AR(2). Given the last two values, each value is normal with mean $c + a_1 x_{t-1} + a_2 x_{t-2}$, and everything older says nothing more. It is lesson 1's table with two symbols of context, with a line in the place of the table: three numbers instead of one row for each context.
+
+# %%
+truth = torch.tensor([0.25, 1.5, -0.75], dtype=torch.float64)  # c, a₁, a₂; σ = 1
+c, a1, a2 = truth.tolist()
+peas = torch.randn(20_000, generator=torch.Generator().manual_seed(42)).tolist()
+swing = [1.0, 1.0]
+for pea in peas:
+    swing.append(c + a1 * swing[-1] + a2 * swing[-2] + pea)
+swing = torch.tensor(swing, dtype=torch.float64)
+
+# %% [markdown]
+# How do we find the three numbers from the series? The loss is what it has been since lesson 1, the mean negative log-likelihood:
+#
+# $$-\log p(x_t \mid x_{t-1}, x_{t-2}) = \tfrac12 \ln 2\pi + \ln\sigma + \frac{(x_t - c - a_1 x_{t-1} - a_2 x_{t-2})^2}{2\sigma^2}$$
+#
+# $c, a_1, a_2$ appear in the square only. So whatever $\sigma$ is, the most likely ones are those with the smallest squares, and for those linear algebra has a formula.
+
+# %%
+lags = torch.stack([torch.ones(20_000), swing[1:-1], swing[:-2]], 1)  # 1, x_{t-1}, x_{t-2}
+by_squares = torch.linalg.solve(lags.T @ lags, lags.T @ swing[2:])
+print("least squares", by_squares)
+
+# %% [markdown]
+# A network has no such formula; it goes downhill. Let us do the same here, from zero, with $\ln \sigma$ as a fourth parameter.
+#
+# **Predict.** Both use 20,000 values. Which one comes closer to the truth: "squares", "gradient", or "same"?
+
+# %% tags=["predict"]
+guess = None  # "squares", "gradient" or "same"
+
+# %%
+weights = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+log_scale = torch.zeros((), dtype=torch.float64, requires_grad=True)
+path = []
+for _ in range(1500):
+    loss = gaussian_nll(swing[2:], lags @ weights, log_scale).mean()  # 1 forward
+    weights.grad = log_scale.grad = None  # 2 clear
+    loss.backward()  # 3 backward
+    path.append(weights.tolist())  # 5 note
+    with torch.no_grad():
+        weights -= 0.05 * weights.grad  # 4 step
+        log_scale -= 0.05 * log_scale.grad
+
+# %%
+from statsmodels.tsa.ar_model import AutoReg
+
+from coursekit.models.baselines import fit_ar, forecast_ar
+
+by_gradient, theirs = weights.detach(), torch.tensor(AutoReg(swing.numpy(), 2).fit().params)
+print("gradient     ", by_gradient)
+assert_close(fit_ar(swing, 2), by_squares, rtol=1e-8, atol=1e-8)  # the library's
+compare_guess(guess, "same")
+claim(ar_off_truth=(by_squares - truth).abs().max())
+claim(ar_off_gradient=(by_gradient - by_squares).abs().max())
+claim(ar_off_statsmodels=(by_squares - theirs).abs().max())
+
+# %% tags=["figure"]
+grid_1, grid_2 = torch.linspace(-0.1, 1.9, 60), torch.linspace(-1.1, 0.8, 60)
+one, two = torch.meshgrid(grid_1, grid_2, indexing="ij")
+table = torch.stack([torch.full_like(one, by_squares[0]), one, two], -1).double()
+gram, cross = lags.T @ lags / 20_000, lags.T @ swing[2:] / 20_000
+squares = (table @ gram * table).sum(-1) - 2 * table @ cross + swing[2:].square().mean()
+plt.figure(figsize=(7.5, 5))
+plt.contour(grid_1, grid_2, squares.log().T, levels=14, cmap="viridis_r", linewidths=0.8)
+walk_1, walk_2 = torch.tensor(path)[:, 1:].T
+plt.plot(walk_1, walk_2, color="C1")
+marked = [0, 1, 2, 4, 8, 16, 32, 64, 128]  # steps
+plt.plot(walk_1[marked], walk_2[marked], "o", color="C1", markersize=5)
+plt.plot(by_squares[1], by_squares[2], "k*", markersize=14)
+plt.text(-0.07, -0.12, "gradient descent starts", color="C1")
+plt.text(0.5, 0.3, "step 1", color="C1")
+plt.annotate("least squares", (1.47, -0.77), (0.75, -0.98), arrowprops=arrow, fontsize=12)
+plt.gca().set(xlabel="$a_1$", ylabel="$a_2$", xlim=(-0.1, 1.9), ylim=(-1.1, 0.8))
+plt.title("Down the likelihood, to where least squares is already")
+figure("descent", alt="Oval contours in the plane of a1 and a2; a path bends into their centre.")
+
+# %% [markdown]
+# Least squares *is* maximum likelihood, if the noise is normal, and gradient descent finds the same point, to six digits. The estimates miss the truth by 0.012 at most. That is no fault of the method: 20,000 values don't know more.
+
+# %% [markdown]
+# ## 9b.3 What has no order
+#
+# Can every series be had by making the order large enough? Ask what the $k$-th value back still adds once all later ones are known: by how many nats does it lower the entropy of the next value? For a normal series, the entropy given $k$ values is $\ln \sigma_k$ plus a constant, and the Cholesky factor of the covariance matrix has all $\sigma_k$ on its diagonal.
+#
+# Three processes: our AR(2); a level that follows an AR(1) but is seen through noise; and a hidden mood like lesson 1's, which switches once in twenty steps and shows one of two symbols.
+
+
+# %%
+def gains_of_normal(covariances):  # of values 0, 1, … steps apart
+    n = len(covariances)
+    distance = (torch.arange(n)[:, None] - torch.arange(n)).abs()
+    sigma = torch.linalg.cholesky(covariances[distance]).diagonal()
+    return -sigma.log().diff()
+
+
+ar2 = [1.0, a1 / (1 - a2)]  # autocorrelations: Yule's equations
+for _ in range(10):
+    ar2.append(a1 * ar2[-1] + a2 * ar2[-2])
+noisy = 0.9 ** torch.arange(12.0, dtype=torch.float64)
+noisy[0] += 1  # noise of the same variance as the level
+gains = {"AR(2)": gains_of_normal(torch.tensor(ar2, dtype=torch.float64))}
+gains["a level, seen through noise"] = gains_of_normal(noisy)
+
+# %%
+switch = torch.tensor([[0.95, 0.05], [0.05, 0.95]], dtype=torch.float64)  # mood → next mood
+shows = torch.tensor([[0.8, 0.2], [0.2, 0.8]], dtype=torch.float64)  # mood → symbol
+paths = torch.tensor([[0.5, 0.5]], dtype=torch.float64)  # p(symbols so far, mood)
+entropy = [0.0]
+for _ in range(12):  # 4,096 sequences in the end
+    paths = torch.cat([(paths * shows[:, symbol]) @ switch for symbol in (0, 1)])
+    p = paths.sum(1)
+    entropy.append(-(p * p.log()).sum().item())
+given = torch.tensor(entropy, dtype=torch.float64).diff()  # of the next symbol, given k
+print("given 1, 2, 3, … symbols:", " ".join(f"{h:.4f}" for h in given[1:]), "nats")
+gains["a hidden mood, seen as symbols"] = -given.diff()
+claim(mood_given_1=given[1], mood_given_2=given[2], mood_given_3=given[3], mood_given_11=given[11])
+claim(mood_least_gain=gains["a hidden mood, seen as symbols"].min())
+
+# %% tags=["figure"]
+ax = plt.subplots(figsize=(8.5, 4.5))[1]
+for marker, (name, gain) in zip("osD", gains.items(), strict=True):
+    shown = gain[:2] if name == "AR(2)" else gain
+    ax.semilogy(range(1, len(shown) + 1), shown, marker, linestyle="-", label=name)
+    if name != "AR(2)":
+        ax.text(
+            len(shown) + 0.25, shown[-1], name, color=ax.get_lines()[-1].get_color(), va="center"
+        )
+ax.text(2.3, gains["AR(2)"][1], "AR(2): after two values, nothing", color="C0", va="center")
+ax.plot([2, 2], [gains["AR(2)"][1], 1e-7], ":", color="C0", linewidth=1.5)
+ax.set(xlim=(0.5, 16.5), ylim=(1e-7, 2), xticks=range(1, 12), xlabel="values back, k")
+ax.set(ylabel="what the k-th value adds (nats)")
+ax.set_title("An order ends; the shadow of a hidden state doesn't")
+figure("orders", alt="Gains by lag: AR(2) stops after two; the two hidden ones fall on and on.")
+
+# %% [markdown]
+# For the AR(2), the third value back adds nothing, to sixteen digits. For the other two, each value adds less than the one before it, and none adds nothing: 0.6397, 0.6184, 0.6069 nats, and on and on. No finite order is enough, although the state itself has one step of memory. What you don't see has a longer shadow than what you see.
+#
+# Must one keep the whole past, then? No. All that the past says about the future it says through the hidden state. So keep a *belief about the state*, and update it with each value: one probability for the mood; for the level a mean and a variance. Section 9b.5 does it. First, real data.
+
+# %% [markdown]
+# ## 9b.4 Growth, one quarter ahead
+#
+# The gross domestic product of the United States, 1959 to 2009, by quarters: we forecast its growth, in per cent a year. (The figures are those of December 2009, after all revisions. A forecaster of 1985 had worse ones.)
+#
+# We **walk forward**: for each quarter from 1985 on, fit on all quarters before it, forecast one step, move on. Nothing from the future can leak in. The rivals are the mean of the past, and the last value.
+
+# %%
+gdp = data.us_gdp()
+growth = 400 * gdp.values[:, 0].log().diff()  # per cent a year
+quarters = gdp.times[1:]
+start = next(t for t, quarter in enumerate(quarters) if quarter.year == 1985)
+
+
+def our_walk(forecast, series):
+    return torch.stack([forecast(series[:t]) for t in range(start, len(series))])
+
+
+def ar_2(past):
+    return forecast_ar(past, fit_ar(past, 2))[-1]
+
+
+forecasts = {
+    "mean of the past": our_walk(lambda past: past.mean(), growth),
+    "last value": our_walk(lambda past: past[-1], growth),
+    "AR(2)": our_walk(ar_2, growth),
+}
+
+# %%
+from coursekit.evaluate.forecasts import walk_forward
+
+assert_close(forecasts["AR(2)"], walk_forward(ar_2, growth, start))
+actual = growth[start:]
+squared = {name: (actual - one).square() for name, one in forecasts.items()}
+for name, each in squared.items():
+    print(f"{name:17} RMSE {each.mean().sqrt():.3f} % a year")
+claim(growth_mean_rmse=squared["mean of the past"].mean().sqrt())
+claim(growth_last_value_rmse=squared["last value"].mean().sqrt())
+claim(growth_ar2_rmse=squared["AR(2)"].mean().sqrt())
+base, ours = (Score(squared[name].mean(), on=actual) for name in ("mean of the past", "AR(2)"))
+claim_order(ar2_beats_the_mean=(ours, base))
+
+# %% tags=["figure"]
+above, below = plt.subplots(2, 1, figsize=(9, 6), sharex=True, height_ratios=[2, 1])[1]
+above.plot(quarters, growth, color="0.7", linewidth=1.2)
+above.plot(quarters[start:], forecasts["mean of the past"], color="C2")
+above.plot(quarters[start:], forecasts["AR(2)"], color="C0")
+above.axvline(quarters[start], color="0.3", linestyle=":", linewidth=1)
+above.text(quarters[start - 2], -7.5, "fitted at first", ha="right")
+above.text(quarters[start + 2], -7.5, "forecast, one by one")
+above.text(quarters[81], 14.5, "growth", color="0.45")
+above.annotate(
+    "mean of the past", (quarters[150], 3.5), (quarters[125], 9), color="C2", arrowprops=arrow
+)
+above.annotate("AR(2)", (quarters[128], 1.1), (quarters[133], -3.5), color="C0", arrowprops=arrow)
+above.set(ylabel="growth of GDP (% a year)", title="An AR(2) follows the economy, at a distance …")
+lead = squared["mean of the past"] - squared["AR(2)"]
+below.plot(quarters[start:], lead.cumsum(0), color="C0")
+below.text(quarters[10], 60, "squared error saved so far,\nmean of the past − AR(2)", color="C0")
+below.set(ylabel="(% a year)²", title="… and its lead was won in two recessions")
+figure(
+    "growth",
+    alt="Growth since 1959 with damped forecasts; below, a lead that jumps in 1991 and 2008.",
+)
+
+# %% [markdown]
+# The AR(2) is ahead of the mean, by an eighth. The last value is behind it: a quarter's noise, repeated, is noise twice.
+#
+# **Predict.** An eighth, on 99 quarters: how many standard errors is that? Beyond 2 it is hardly chance.
+
+# %% tags=["predict"]
+guess = None  # such as 3
+
+# %% [markdown]
+# Both forecasts face the same quarters, and fail together when a crisis comes. So don't compare the two averages, each with an error of its own: take the difference *quarter by quarter*, and the error of its mean (Diebold and Mariano 1995). One thing more: bad quarters come in a row, so 99 quarters are not 99 independent ones. The second error below allows for a year of such memory (Newey and West 1987).
+
+# %%
+first, second = squared["mean of the past"], squared["AR(2)"]
+own = [(each.std() / 99**0.5).item() for each in (first, second)]
+gain, ratio = compare_losses(first, second)
+_, careful = compare_losses(first, second, lags=4)
+print(
+    f"mean squared errors {first.mean():.2f} ± {own[0]:.2f} and {second.mean():.2f} ± {own[1]:.2f}"
+)
+print(f"difference {gain:.2f} ± {gain / ratio:.2f}; with memory ± {gain / careful:.2f}")
+compare_guess(guess, careful, unit="standard errors")
+claim(growth_ar2_ratio=ratio, growth_ar2_careful_ratio=careful)
+claim(growth_crisis_part=lead[-4:-1].sum() / lead.sum())  # October 2008 to June 2009
+
+# %% [markdown]
+# Judged by their own errors, the two averages could not be told apart. The paired difference is 2.2 standard errors, or, counted with care, 1.5. And two thirds of it come from the three quarters from October 2008 to June 2009, as the lower picture shows. There is *something* of the next quarter in the last two, most of all in bad times; 25 years are too short to be sure.
+
+# %% [markdown]
+# ## 9b.5 A level that moves: the Kalman filter
+#
+# Suppose that growth has a level which nobody sees, that wanders a little, and that each quarter shows it with noise:
+#
+# $$x_t = l_t + \text{noise of variance } r, \qquad l_{t+1} = l_t + \text{step of variance } q$$
+#
+# It is called the **local level** model. It has a hidden state, so by section 9b.3 it has no order. But a belief about the level, a mean $m$ with variance $P$, is enough. A value $x$ comes in. How far should it move the belief? Two uncertain sources, the belief (variance $P$) and the value (variance $r$), are averaged, and the weight of the value is the **Kalman gain** $k = P / (P + r)$:
+
+
+# %%
+def our_filter(series, r, q, mean, variance):
+    means, gains = [mean], []
+    for x in series.tolist():
+        k = variance / (variance + r)  # how much of the news to believe
+        mean = mean + k * (x - mean)
+        variance = k * r + q  # (1 - k) of the old one is left, and the step adds to it
+        means.append(mean)
+        gains.append(k)
+    return torch.tensor(means, dtype=torch.float64), gains
+
+
+# %% [markdown]
+# That is the whole **Kalman filter**, for one hidden number. The library's `filter_local_level` ([source](../coursekit/models/local_level.py)) is the same, and so is that of `statsmodels`. If $q = 0$, the level stands still, each value counts the same, and the filter is the *mean of the past*, computed one value at a time: **recursive least squares**.
+
+# %%
+from statsmodels.tsa.statespace.structural import UnobservedComponents
+
+from coursekit.models.local_level import RATIOS, filter_local_level, fit_local_level
+
+levels, gains_moving = our_filter(growth, r=16.0, q=0.8, mean=3.0, variance=10.0)
+library, _ = filter_local_level(growth, noise_var=16.0, level_var=0.8, mean=3.0, variance=10.0)
+assert_close(levels, library)
+model = UnobservedComponents(growth.numpy(), "llevel")
+model.ssm.initialize_known([3.0], [[10.0]])
+model.ssm.tolerance = 0  # never stop updating the variance
+theirs = torch.tensor(model.filter([16.0, 0.8]).predicted_state[0])
+still, gains_still = our_filter(growth, r=16.0, q=0.0, mean=0.0, variance=1e12)  # knows nothing
+counts = torch.arange(1, len(growth) + 1)
+claim(kalman_off_statsmodels=(levels - theirs).abs().max(), steady_gain=gains_moving[-1])
+claim(still_level_off_mean=(still[1:] - growth.cumsum(0) / counts).abs().max())
+
+# %% [markdown]
+# Only the ratio $q / r$ matters for the forecasts. Which one is most likely? The filter gives each value a forecast and a variance, hence a likelihood. Try them all, on the years before 1985:
+
+
+# %%
+def nll_of(ratio, past):
+    means, variances = filter_local_level(past, noise_var=1.0, level_var=ratio)
+    errors, spread = (past - means[:-1])[1:], (variances[:-1] + 1)[1:]
+    r = (errors.square() / spread).mean()  # the best r for this ratio
+    return gaussian_nll(errors, torch.zeros(()), (r * spread).log() / 2).sum().item()
+
+
+past = growth[:start]
+likelihoods = torch.tensor([-nll_of(ratio, past) for ratio in RATIOS[1:]])
+ratios = torch.tensor(RATIOS[1:])
+hills = [likelihoods[ratios < 0.01].max().item(), likelihoods[ratios > 0.01].max().item()]
+r, q = fit_local_level(past)
+r_theirs, q_theirs = UnobservedComponents(past.numpy(), "llevel").fit(disp=0).params
+print(f"most likely ratio {q / r:.5f}; statsmodels stops at {q_theirs / r_theirs:.5f}")
+claim(likelihood_hills=hills[0] - hills[1])
+
+# %% tags=["figure"]
+axes = plt.subplot_mosaic([["hills", "gain"], ["level", "level"]], figsize=(9, 6.5))[1]
+axes["hills"].semilogx(ratios, likelihoods - likelihoods.max(), color="C4")
+axes["hills"].plot(q_theirs / r_theirs, hills[1] - hills[0], "o", color="C4")
+axes["hills"].text(q_theirs / r_theirs, -0.1, "an optimiser\nstops here", color="C4", ha="center")
+axes["hills"].set(xlabel="$q / r$", ylabel="log-likelihood (nats)", ylim=(-3, 0.7))
+axes["hills"].set_title("Still or wandering? Two hills")
+axes["gain"].plot(gains_still[:60], color="C2")
+axes["gain"].plot(gains_moving[:60], color="C0")
+axes["gain"].text(24, 0.07, "level stands still: 1 / n", color="C2")
+axes["gain"].text(12, gains_moving[-1] + 0.04, "q / r = 0.05: 0.2 for ever", color="C0")
+axes["gain"].set(xlabel="quarters seen", ylabel="Kalman gain $k$", ylim=(0, 1))
+axes["gain"].set_title("How much of the news to believe")
+axes["level"].plot(quarters, growth, color="0.75", linewidth=1)
+axes["level"].plot(quarters, still[:-1], color="C2")
+axes["level"].plot(quarters, levels[:-1], color="C0")
+axes["level"].set(ylabel="growth (% a year)", ylim=(-9, 17))
+axes["level"].set_title("One filter forgets, the other doesn't")
+axes["level"].text(quarters[100], 12, "the mean of all quarters so far", color="C2")
+axes["level"].text(quarters[100], 9.5, "a mean that forgets", color="C0")
+figure("gain", alt="A likelihood with two hills; gains that fall or stay; two levels over growth.")
+
+# %% [markdown]
+# Whoever believes in a fixed level learns less and less from each quarter. Whoever believes that it wanders stays curious: with $q / r = 0.05$ the gain settles at 0.2, and a value loses a fifth of its weight with each quarter that passes. Such a forecast reads the whole past and keeps two numbers of it.
+#
+# Which belief is right? The likelihood has two hills of almost the same height: 26 years can't tell a level that all but stands still from one that wanders. An optimiser climbs the hill that it starts on, and `statsmodels` stops on the lower one. Trying all ratios costs half a second.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 9b.1 (build, 25 minutes).** Follow something else: the coefficient of an AR(1) without constant, $x_t = a_t x_{t-1} + \text{noise of variance } r$, which wanders, $a_{t+1} = a_t + \text{step of variance } q$. Write `follow_coefficient(series, r, q, mean, variance)`: the last two are the belief about $a$ before the first pair of values. Return a tensor with the belief's mean after each of the T − 1 pairs. (With $q = 0$ this is recursive least squares for a regression.)
+# >
+# > <details><summary>Hint 1</summary>The belief forecasts mean · x<sub>t−1</sub>, with variance P · x<sub>t−1</sub>² + r, where P is the variance of the belief. Where the level's filter had a 1, there is now an x<sub>t−1</sub>.</details>
+# > <details><summary>Hint 2</summary>The gain is the covariance of coefficient and forecast, P · x<sub>t−1</sub>, divided by the forecast's variance. What is left of P is (1 − k · x<sub>t−1</sub>) · P, and then comes the step.</details>
+
+
+# %% tags=["stub"]
+def follow_coefficient(series, r, q, mean, variance): ...  # a tensor (T,), four numbers
+
+
+# %% tags=["check"]
+from coursekit.exercises import linear_series
+
+linear_series.check_follow_coefficient(follow_coefficient)
+
+
+# %% tags=["solution"]
+def follow_coefficient(series, r, q, mean, variance):
+    means = []
+    for t in range(1, len(series)):
+        before, x = series[t - 1], series[t]
+        k = variance * before / (variance * before**2 + r)
+        mean = mean + k * (x - mean * before)
+        variance = (1 - k * before) * variance + q
+        means.append(mean)
+    return torch.stack(means)
+
+
+linear_series.check_follow_coefficient(follow_coefficient)
+
+# %% [markdown]
+# ## 9b.6 Two races
+#
+# **The economy.** More rivals, refitted each quarter by maximum likelihood: the local level, with our search and with the optimiser of `statsmodels`, and from there **ARMA**(1, 1), an autoregression of order 1 whose noise has an echo one step later (it is what an AR(1) level seen through noise looks like). And a **vector autoregression** (VAR), which forecasts growth from two lags of growth *and of another series*. Which one? That is a choice, so it is made on the ten years before 1985.
+
+
+# %%
+from statsmodels.tsa.arima.model import ARIMA
+from statsmodels.tsa.vector_ar.var_model import VAR
+
+
+def arma(past):
+    return ARIMA(past.numpy(), order=(1, 0, 1)).fit().forecast(1)[0]
+
+
+def local_level(past):
+    r, q = fit_local_level(past)
+    return filter_local_level(past, noise_var=r, level_var=q)[0][-1]
+
+
+def local_level_theirs(past):
+    return UnobservedComponents(past.numpy(), "llevel").fit(disp=0).forecast(1)[0]
+
+
+def var_2(past):  # (T, 2), growth first
+    return VAR(past.numpy()).fit(2).forecast(past[-2:].numpy(), 1)[0, 0]
+
+
+# %%
+change = {"consumption": 400 * gdp.values[:, 1].log().diff()}
+change |= {name: gdp.values[:, k].diff() for k, name in ((2, "unemployment"), (3, "bills"))}
+beside = {name: torch.stack([growth, one], 1) for name, one in change.items()}
+early = start - 40  # 1975 to 1984: validation
+chosen = {}
+for name, pair in beside.items():
+    made = walk_forward(var_2, pair[:start], early)
+    chosen[name] = (growth[early:start] - made).square().mean().sqrt().item()
+    print(f"growth and {name:12} RMSE {chosen[name]:.2f}, 1975 to 1984")
+partner = min(chosen, key=chosen.get)
+
+# %% tags=["nbval-ignore-output"]
+forecasts["local level"] = walk_forward(local_level, growth, start)
+forecasts["local level, lower hill"] = walk_forward(local_level_theirs, growth, start)
+forecasts["ARMA(1, 1)"] = walk_forward(arma, growth, start)
+forecasts[f"VAR(2) with {partner}"] = walk_forward(var_2, beside[partner], start)
+squared = {name: (actual - one).square() for name, one in forecasts.items()}
+
+# %% [markdown]
+# **The index.** The returns of 2008 to 2018: the mean, the last value, AR(1), the reader of section 9b.1, and a transformer (lesson 7's, with causal attention over the same twenty days). All are fitted on the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. The networks get a learning rate and a number of steps of their own, chosen on 2005 to 2007, and three seeds.
+
+
+# %%
+from coursekit.models.series_transformer import SeriesTransformer, SeriesTransformerConfig
+
+
+class OurAttender(nn.Module):
+    def __init__(self):
+        super().__init__()
+        sizes = SeriesTransformerConfig(context=20, n_layer=1, n_head=2, d_model=16)
+        self.model = SeriesTransformer(sizes)
+
+    def forward(self, x):  # (B, 20) → (B,)
+        no_calendar = torch.zeros(*x.shape, 3, dtype=torch.long)
+        return self.model(x[..., None], no_calendar)[:, -1, 0]
+
+
+# %% tags=["nbval-ignore-output"]
+def choose(make):
+    first, last = row_of(2005), row_of(2008)
+    errors = {}
+    for lr in (0.001, 0.003, 0.01):
+        for steps in (100, 200, 400):
+            made = forecast_with(make, first, last, lr, steps, seed=0)
+            errors[lr, steps] = (target[first:last] - made).square().mean().item()
+    return min(errors, key=errors.get)
+
+
+settings = {make: choose(make) for make in (OurReader, OurAttender)}
+for make, (lr, steps) in settings.items():
+    print(f"{make.__name__}: lr {lr}, {steps} steps")
+
+# %% [markdown]
+# **Predict.** Which forecasts the return of the next day best: "mean", "AR(1)", "reader" or "transformer"?
+
+# %% tags=["predict"]
+guess = None  # "mean", "AR(1)", "reader" or "transformer"
+
+# %% tags=["nbval-ignore-output"]
+ends = [row_of(first_year) for first_year in (2008, 2011, 2014, 2017, 2019)]
+spans = [(ends[k], ends[k + 1]) for k in range(4)]
+
+
+def by_span(forecast):
+    return torch.cat([forecast(first, last) for first, last in spans])
+
+
+def ar_1(first, last):
+    return forecast_ar(target[: last - 1], fit_ar(target[:first], 1))[first - last :]
+
+
+of_days = target[ends[0] :]
+days_squared = {
+    "mean of the past": (of_days - by_span(lambda i, j: target[:i].mean().expand(j - i))).square(),
+    "last value": (of_days - target[ends[0] - 1 : -1]).square(),
+    "AR(1)": (of_days - by_span(ar_1)).square(),
+}
+
+
+# %% tags=["nbval-ignore-output"]
+def error_of_network(make, seed):  # squared, of each day
+    made = [forecast_with(make, i, j, *settings[make], seed) for i, j in spans]
+    return (of_days - torch.cat(made)).square()
+
+
+for name, make in {"RNN": OurReader, "transformer": OurAttender}.items():
+    of_seeds = [error_of_network(make, seed) for seed in range(3)]
+    days_squared[name] = torch.stack(of_seeds).mean(0)  # of each day, over the seeds
+
+# %% [markdown]
+# Both races on one scale: the **out-of-sample $R^2$**, 1 − mean squared error / *that of the mean of the past* (Campbell and Thompson 2008). It is section 9b.1's $R^2$ with a rival that one could have used. The bars are two standard errors of the paired difference, with a memory of four quarters or ten days.
+
+
+# %% tags=["nbval-ignore-output"]
+def against_mean(squared, lags):
+    base, scores = squared["mean of the past"], {}
+    for name in list(squared)[1:]:
+        gain, ratio = compare_losses(base, squared[name], lags=lags)
+        scores[name] = ((gain / base.mean()).item(), (gain / ratio / base.mean()).item())
+        print("{:24} {:7.3f} ± {:.3f}".format(name, *scores[name]))
+    return scores
+
+
+races = {"growth of US GDP": against_mean(squared, 4), "S&P 500": against_mean(days_squared, 10)}
+
+
+# %% tags=["figure", "nbval-ignore-output"]
+def draw_race(ax, scores, low, high):
+    for row, (score, error) in enumerate(scores.values()):
+        clear = abs(score) > 2 * error  # of zero
+        color = "0.45" if not clear else "C0" if score > 0 else "C3"
+        ax.errorbar(score, -row, xerr=2 * error, fmt="o", color=color, capsize=3)
+        if score < low:
+            ax.text(low, -row, f" ◀ {score:.2f}", color=color, va="center")
+    ax.axvline(0, color="black", linewidth=1)
+    ax.set_yticks([-row for row in range(len(scores))], scores)
+    ax.set(xlim=(low, high), ylim=(-len(scores) + 0.4, 0.6), xlabel="out-of-sample $R^2$")
+
+
+panels = plt.subplots(1, 2, figsize=(10, 3.6))[1]
+for ax, (name, scores), ends_of_x in zip(
+    panels, races.items(), ((-0.45, 0.75), (-0.09, 0.05)), strict=True
+):
+    draw_race(ax, scores, *ends_of_x)
+    ax.set_title(name)
+plt.suptitle("Growth: memory helps, perhaps. Returns: nothing beats the mean for sure")
+figure("races", alt="Scores with error bars: some above zero for growth, none for returns.")
+
+# %% tags=["nbval-ignore-output"]
+growth_scores, return_scores = races.values()
+rmse = {name: each.mean().sqrt() for name, each in squared.items()}
+claim(growth_level_rmse=rmse["local level"], growth_arma_rmse=rmse["ARMA(1, 1)"])
+claim(growth_var_rmse=rmse["VAR(2) with consumption"])
+claim(return_best_ratio=max(score / error for score, error in return_scores.values()))
+ahead = compare_losses(days_squared["transformer"], days_squared["AR(1)"], lags=10)[1]
+claim(return_ar_ahead_of_transformer=ahead)
+
+# %% [markdown]
+# Growth: every model that remembers is ahead of the mean, but none by two standard errors; the best reads a second series, and that consumption helps to forecast output is known (Cochrane 1994). The local level does best with the *less* likely variances, which is luck. One country and 99 quarters say no more.
+#
+# Returns: where the mean wins, it wins. The AR(1) is half a per cent ahead of it, which is 1.5 standard errors; the networks, with twenty days to read and up to 3,297 parameters, are behind the AR(1) and its two.
+
+# %% tags=["nbval-ignore-output"]
+texts = {
+    name: [f"{100 * score:.0f} ± {200 * error:.0f}"]
+    for name, (score, error) in growth_scores.items()
+}
+keep_sample(last_value=texts["last value"], ar2=texts["AR(2)"], level=texts["local level"])
+keep_sample(arma=texts["ARMA(1, 1)"], var=texts["VAR(2) with consumption"], mean=["0"])
+
+# %% tags=["scoreboard"]
+scoreboard("growth")
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 9b.2 (investigate, 30 minutes).** Two choices were made for you. *How far back should the fitting window go?* Older quarters are more data, but of another economy: after 1984 growth became much calmer. Let `ar_2(past[-w:])` and `past[-w:].mean()` walk with windows of $w$ = 20, 40, 80 quarters and all. *Which order?* Let AR(0) to AR(8) walk from 1975 to 1984, choose, and only then look at 1985 to 2009. Did validation choose what the test would have chosen? Is the difference more than its error?
+# >
+# > | window | AR(2), RMSE | mean, RMSE | difference in standard errors |
+# > |---|---|---|---|
+# > | 20 quarters | | | |
+# > | 40 | | | |
+# > | 80 | | | |
+# > | all | | | |
+# >
+# > <details><summary>Hint</summary><code>walk_forward(lambda past: ar_2(past[-40:]), growth, start)</code>; for the years of validation, hand it <code>growth[:start]</code> and <code>early</code>.</details>
+#
+# <details><summary>What we found</summary>
+#
+# | window | AR(2), RMSE | mean, RMSE |
+# |---|---|---|
+# | 20 quarters | 2.51 | 2.39 |
+# | 40 | 2.33 | 2.43 |
+# | 80 | 2.20 | 2.44 |
+# | all | 2.19 | 2.50 |
+#
+# The AR(2) has three numbers to estimate and wants all the data; the mean has one and would rather forget, a little. Validation chose order 1 (4.55, against 4.64 for order 2), the test would have chosen 4 (2.17, against 2.26 for order 1): less than a standard error apart.
+#
+# </details>
+
+# %% [markdown]
+# ## What you have now
+#
+# - A question for every forecast of a price: what is left without the last value? And an $R^2$ with an honest rival.
+# - The autoregression, three ways to the same three numbers, and what an order means.
+# - The reason why a hidden state has no order, and the way out: keep a belief, and update it.
+# - A walk forward, and an error bar on "better" that is not too short.
+# - What still fails: the filter forgets at *one* pace, fixed before it has seen anything. A text is not like that: a name may matter for pages, a comma for a word.
+#
+# Could a memory learn what to keep, and decide anew at each step? That is a recurrent network, and lesson 9c builds one.
