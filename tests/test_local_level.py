@@ -9,7 +9,12 @@ from statsmodels.tsa.statespace.structural import UnobservedComponents
 from torch.testing import assert_close
 
 from coursekit.data import us_gdp
-from coursekit.models.local_level import RATIOS, filter_local_level, fit_local_level
+from coursekit.models.local_level import (
+    RATIOS,
+    filter_local_level,
+    fit_local_level,
+    local_level_nll,
+)
 
 T = 37
 
@@ -90,6 +95,16 @@ def likelihood(values, noise_var, level_var):
     return model.loglike([noise_var, level_var])
 
 
+@pytest.mark.parametrize("ratio", [0.0, 0.05, 3.0])
+def test_the_likelihood_is_that_of_statsmodels_with_the_best_noise(ratio):
+    nll, noise_var = local_level_nll(series(), ratio)
+    # Theirs counts the first value, too: as one of variance 1 that came as expected.
+    first = 0.5 * math.log(2 * math.pi)
+    assert nll == pytest.approx(-likelihood(series(), noise_var, ratio * noise_var) - first)
+    for other in (0.9 * noise_var, 1.1 * noise_var):
+        assert nll < -likelihood(series(), other, ratio * other) - first
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_on_the_grid_is_likelier_than_what_is_found(seed):
     found = likelihood(series(seed), *fit_local_level(series(seed)))
@@ -117,3 +132,5 @@ def test_of_two_maxima_the_higher_one_is_found():
 def test_a_series_that_says_nothing_of_its_noise_is_refused(values):
     with pytest.raises(ValueError, match="give three or more that differ"):
         fit_local_level(torch.tensor(values))
+    with pytest.raises(ValueError, match="give three or more that differ"):
+        local_level_nll(torch.tensor(values), 0.1)

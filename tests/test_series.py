@@ -278,11 +278,8 @@ def test_us_gdp_is_that_of_statsmodels(bare):
     from statsmodels.datasets import macrodata
 
     found, theirs = data.us_gdp(), macrodata.load_pandas().data
-    assert found.columns == ("GDP", "consumption", "unemployment", "bills")
-    assert (
-        found.values.tolist()
-        == theirs[["realgdp", "realcons", "unemp", "tbilrate"]].values.tolist()
-    )
+    assert found.columns == ("GDP", "consumption", "unemployment")
+    assert found.values.tolist() == theirs[["realgdp", "realcons", "unemp"]].values.tolist()
     assert (len(found), found.step, found.unit) == (203, None, "billion dollars of 2005")
     assert (found.times[0], found.times[-1]) == (datetime(1959, 1, 1), datetime(2009, 7, 1))
     assert [time.month for time in found.times[:4]] == [1, 4, 7, 10]

@@ -245,13 +245,13 @@ def exchange_rates() -> "coursekit.windows.series.TimeSeries":
 
 
 def us_gdp() -> "coursekit.windows.series.TimeSeries":
-    """Return the gross domestic product of the United States, then three series beside it.
+    """Return the gross domestic product of the United States, consumption and unemployment.
 
     Quarters from 1959-01 to 2009-07, each dated by its first day. GDP and consumption are in
-    billions of 2005 dollars at annual rates, seasonally adjusted; unemployment is in per cent, and
-    so is the interest on three-month treasury bills. The figures are those known in December 2009,
-    after all revisions. A forecaster of the time had others, and errors that are measured with
-    revised figures can come out too low (Stark and Croushore 2001).
+    billions of 2005 dollars at annual rates, seasonally adjusted, unemployment is in per cent. The
+    figures are those known in December 2009, after all revisions. A forecaster of the time had
+    others, and errors that are measured with revised figures can come out too low (Stark and
+    Croushore 2001).
 
     Raises:
         MissingDataError: if its package is not there, with the remedy.
@@ -259,7 +259,6 @@ def us_gdp() -> "coursekit.windows.series.TimeSeries":
     from coursekit.windows.series import TimeSeries
 
     columns = {"GDP": "realgdp", "consumption": "realcons", "unemployment": "unemp"}
-    columns["bills"] = "tbilrate"
     rows = list(csv.DictReader(io.StringIO(read_packaged(US_GDP))))
     return TimeSeries(
         name="us_gdp",

@@ -57,25 +57,35 @@ RATIOS = (0.0, *(10 ** (k / 8) for k in range(-32, 17)))
 """q / r from a level that stands still to one that hides all noise, eight to a factor of ten."""
 
 
-def fit_local_level(series: Float[Tensor, "T"]) -> tuple[float, float]:
-    """Return the most likely variances of the noise and of a step of the level.
+def local_level_nll(series: Float[Tensor, "T"], ratio: float) -> tuple[float, float]:
+    """Return the least NLL of a local level whose q / r is given, in nats, and the r of it.
 
-    All of `RATIOS` are tried, for the likelihood can have two maxima, one of which stops an
-    optimiser that goes uphill. Given q / r, the best r is the mean of e_t² / F_t, where e_t is the
-    error of a forecast and F_t its variance for r = 1. The first value, of which nothing is known
-    before, has no likelihood.
+    The forecasts depend on the ratio alone. Given it, the best r is the mean of e_t² / F_t, where
+    e_t is the error of a forecast and F_t its variance for r = 1. The first value, of which
+    nothing is known before, has no likelihood.
 
     Raises:
         ValueError: if the series has fewer than three values, or is constant.
     """
     if len(series) < 3 or (series == series[0]).all():
         raise ValueError(f"{len(series)} values, or all equal: give three or more that differ")
-    best = (math.inf, 0.0, 0.0)
-    for ratio in RATIOS:
-        means, variances = filter_local_level(series, noise_var=1.0, level_var=ratio)
-        squares = (series - means[:-1])[1:].square()
-        spread = (variances[:-1] + 1)[1:]
-        noise_var = (squares / spread).mean().item()
-        nll = 0.5 * (spread * noise_var).log().sum().item()
-        best = min(best, (nll, noise_var, ratio * noise_var))
-    return best[1:]
+    means, variances = filter_local_level(series, noise_var=1.0, level_var=ratio)
+    squares = (series - means[:-1])[1:].square()
+    spread = (variances[:-1] + 1)[1:]
+    noise_var = (squares / spread).mean()
+    nll = 0.5 * (1 + (2 * math.pi * noise_var * spread).log()).sum()
+    return nll.item(), noise_var.item()
+
+
+def fit_local_level(series: Float[Tensor, "T"]) -> tuple[float, float]:
+    """Return the most likely variances r of the noise and q of a step of the level.
+
+    All of `RATIOS` are tried, for the likelihood can have two maxima, and an optimiser that goes
+    uphill may stop at the lower one.
+
+    Raises:
+        ValueError: as for `local_level_nll`.
+    """
+    ratio = min(RATIOS, key=lambda ratio: local_level_nll(series, ratio)[0])
+    noise_var = local_level_nll(series, ratio)[1]
+    return noise_var, ratio * noise_var

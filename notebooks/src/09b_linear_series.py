@@ -37,7 +37,6 @@ windows = logs.unfold(0, 21, 1)  # 20 days, and the day after
 history = windows[:, :20] - windows[:, 19:20]  # relative to the latest close
 target = windows[:, 20] - windows[:, 19]  # the return that comes next
 year = torch.tensor([day.year for day in days[20:]])  # of that return
-print(f"{len(target):,} windows")
 
 
 # %% [markdown]
@@ -61,13 +60,13 @@ from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw
 
 
-def forecast_with(make, first, last, lr=0.003, steps=400, seed=42):
+def forecast_with(make, first, last, lr=0.003, seed=42, steps=200):
     torch.manual_seed(seed)
     model, scale = make(), target[:first].std()
     x, y = (history / scale / 4).float(), (target / scale).float()
     g = torch.Generator().manual_seed(seed)
     picks = (torch.randint(first, (64,), generator=g) for _ in range(steps))
-    batches = ((x[i], y[i]) for i in picks)
+    batches = ((x[rows], y[rows]) for rows in picks)
     fit(model, adamw(model, lr), batches, steps=steps, loss=F.mse_loss)
     with torch.no_grad():
         return model(x[first:last]).double() * scale
@@ -103,30 +102,21 @@ claim(price_r2=r_squared(tomorrow, forecast_price), last_close_r2=of_last)
 claim(return_r2=r_squared(target[cut:], forecast))
 
 # %% tags=["figure", "nbval-ignore-output"]
-axes = plt.subplot_mosaic([["all", "all"], ["late", "returns"]], figsize=(9, 6.5))[1]
+above, left, right = plt.subplot_mosaic("AA;BC", figsize=(9, 6.5))[1].values()
 dates, arrow = days[20 + cut :], {"arrowstyle": "->", "color": "0.4"}
-axes["all"].plot(dates, tomorrow, color="0.7", linewidth=5)
-axes["all"].plot(dates, forecast_price, color="C1", linewidth=1)
-axes["all"].annotate(
-    "the close", (dates[700], 2080), (dates[560], 2450), color="0.4", arrowprops=arrow
+above.plot(dates, tomorrow, color="0.7", linewidth=5)
+above.plot(dates, forecast_price, color="C1", linewidth=1)
+above.set(
+    ylabel="S&P 500", title="Six unseen years: the forecast lies on the close (grey) all the time …"
 )
-axes["all"].annotate(
-    "its forecast", (dates[760], 2060), (dates[830], 1700), color="C1", arrowprops=arrow
-)
-axes["all"].set(ylabel="S&P 500", title="Six unseen years: a forecast that looks perfect …")
-zoom = slice(1270, 1300)
-axes["late"].plot(range(30), tomorrow[zoom], color="0.7", linewidth=5)
-axes["late"].plot(range(30), forecast_price[zoom], color="C1", marker="o", markersize=3)
-axes["late"].annotate("", (16, 2590), (15, 2590), arrowprops=arrow)
-axes["late"].text(17, 2570, "one day", va="center")
-axes["late"].set(
-    title="… is the last close, a day late …", xlabel="day of trading", ylabel="S&P 500"
-)
-axes["returns"].axline((0, 0), (1, 1), color="0.4", linestyle=":")
-axes["returns"].text(0.7, -2.2, "if it knew,\nthe dots would\nfollow this line", color="0.4")
-axes["returns"].plot(100 * forecast, 100 * target[cut:], ".", color="C1", markersize=3)
-axes["returns"].set(title="… and knows nothing of the change", xlabel="forecast return (%)")
-axes["returns"].set(ylabel="return (%)", xlim=(-2, 2), ylim=(-4.5, 4.5))
+left.plot(tomorrow[1270:1300], color="0.7", linewidth=5)
+left.plot(forecast_price[1270:1300], color="C1", marker="o", markersize=3)
+left.annotate("one day", (15, 2590), (18, 2580), arrowprops=arrow)
+left.set(title="… is the last close, a day late …", xlabel="day of trading", ylabel="S&P 500")
+right.plot(100 * forecast, 100 * target[cut:], ".", color="C1", markersize=3)
+right.axline((0, 0), (1, 1), color="0.4", linestyle=":")
+right.set(xlim=(-2, 2), xlabel="forecast return (%)", ylabel="return (%)")
+right.set_title("… and of the change it knows nothing")
 figure("late", alt="Forecast over close for six years; thirty days, one late; a shapeless cloud.")
 
 # %% [markdown]
@@ -173,49 +163,42 @@ print("least squares", by_squares)
 guess = None  # "squares", "gradient" or "same"
 
 # %%
-weights = torch.zeros(3, dtype=torch.float64, requires_grad=True)
-log_scale = torch.zeros((), dtype=torch.float64, requires_grad=True)
+parameters = torch.zeros(4, dtype=torch.float64, requires_grad=True)  # c, a₁, a₂, ln σ
 path = []
 for _ in range(1500):
-    loss = gaussian_nll(swing[2:], lags @ weights, log_scale).mean()  # 1 forward
-    weights.grad = log_scale.grad = None  # 2 clear
+    loss = gaussian_nll(swing[2:], lags @ parameters[:3], parameters[3]).mean()  # 1 forward
+    parameters.grad = None  # 2 clear
     loss.backward()  # 3 backward
-    path.append(weights.tolist())  # 5 note
+    path.append(parameters.tolist())  # 5 note
     with torch.no_grad():
-        weights -= 0.05 * weights.grad  # 4 step
-        log_scale -= 0.05 * log_scale.grad
+        parameters -= 0.05 * parameters.grad  # 4 step
 
 # %%
 from statsmodels.tsa.ar_model import AutoReg
 
 from coursekit.models.baselines import fit_ar, forecast_ar
 
-by_gradient, theirs = weights.detach(), torch.tensor(AutoReg(swing.numpy(), 2).fit().params)
+by_gradient = parameters.detach()[:3]
+theirs = torch.tensor(AutoReg(swing.numpy(), 2).fit().params)
 print("gradient     ", by_gradient)
 assert_close(fit_ar(swing, 2), by_squares, rtol=1e-8, atol=1e-8)  # the library's
 compare_guess(guess, "same")
-claim(ar_off_truth=(by_squares - truth).abs().max())
-claim(ar_off_gradient=(by_gradient - by_squares).abs().max())
-claim(ar_off_statsmodels=(by_squares - theirs).abs().max())
+gaps = [(by_squares - other).abs().max() for other in (truth, by_gradient, theirs)]
+claim(ar_off_truth=gaps[0], ar_off_gradient=gaps[1], ar_off_statsmodels=gaps[2])
 
 # %% tags=["figure"]
 grid_1, grid_2 = torch.linspace(-0.1, 1.9, 60), torch.linspace(-1.1, 0.8, 60)
-one, two = torch.meshgrid(grid_1, grid_2, indexing="ij")
-table = torch.stack([torch.full_like(one, by_squares[0]), one, two], -1).double()
-gram, cross = lags.T @ lags / 20_000, lags.T @ swing[2:] / 20_000
-squares = (table @ gram * table).sum(-1) - 2 * table @ cross + swing[2:].square().mean()
+pairs = torch.cartesian_prod(grid_1, grid_2).double()
+means = by_squares[0] + lags[::20, 1:] @ pairs.T  # every 20th value will do here
+losses = (swing[2::20, None] - means).square().mean(0).log().view(60, 60)
 plt.figure(figsize=(7.5, 5))
-plt.contour(grid_1, grid_2, squares.log().T, levels=14, cmap="viridis_r", linewidths=0.8)
-walk_1, walk_2 = torch.tensor(path)[:, 1:].T
-plt.plot(walk_1, walk_2, color="C1")
-marked = [0, 1, 2, 4, 8, 16, 32, 64, 128]  # steps
-plt.plot(walk_1[marked], walk_2[marked], "o", color="C1", markersize=5)
+plt.contour(grid_1, grid_2, losses.T, levels=14, cmap="viridis_r", linewidths=0.8)
+walk_1, walk_2 = torch.tensor(path)[:, 1:3].T
+plt.plot(walk_1, walk_2, "o-", color="C1", markersize=5, markevery=[0, *(2**k for k in range(8))])
 plt.plot(by_squares[1], by_squares[2], "k*", markersize=14)
 plt.text(-0.07, -0.12, "gradient descent starts", color="C1")
-plt.text(0.5, 0.3, "step 1", color="C1")
 plt.annotate("least squares", (1.47, -0.77), (0.75, -0.98), arrowprops=arrow, fontsize=12)
-plt.gca().set(xlabel="$a_1$", ylabel="$a_2$", xlim=(-0.1, 1.9), ylim=(-1.1, 0.8))
-plt.title("Down the likelihood, to where least squares is already")
+plt.gca().set(xlabel="$a_1$", ylabel="$a_2$", title="Down the likelihood, to least squares")
 figure("descent", alt="Oval contours in the plane of a1 and a2; a path bends into their centre.")
 
 # %% [markdown]
@@ -261,19 +244,17 @@ claim(mood_given_1=given[1], mood_given_2=given[2], mood_given_3=given[3], mood_
 claim(mood_least_gain=gains["a hidden mood, seen as symbols"].min())
 
 # %% tags=["figure"]
+from coursekit.notebook.pictures import name_lines
+
 ax = plt.subplots(figsize=(8.5, 4.5))[1]
 for marker, (name, gain) in zip("osD", gains.items(), strict=True):
-    shown = gain[:2] if name == "AR(2)" else gain
-    ax.semilogy(range(1, len(shown) + 1), shown, marker, linestyle="-", label=name)
-    if name != "AR(2)":
-        ax.text(
-            len(shown) + 0.25, shown[-1], name, color=ax.get_lines()[-1].get_color(), va="center"
-        )
-ax.text(2.3, gains["AR(2)"][1], "AR(2): after two values, nothing", color="C0", va="center")
+    shown = gain[gain > 1e-9]  # the AR(2)'s are 0, but for rounding
+    ax.semilogy(range(1, len(shown) + 1), shown, f"{marker}-", label=name)
 ax.plot([2, 2], [gains["AR(2)"][1], 1e-7], ":", color="C0", linewidth=1.5)
-ax.set(xlim=(0.5, 16.5), ylim=(1e-7, 2), xticks=range(1, 12), xlabel="values back, k")
-ax.set(ylabel="what the k-th value adds (nats)")
-ax.set_title("An order ends; the shadow of a hidden state doesn't")
+ax.text(2.2, 3e-7, "then nothing", color="C0")
+ax.set(xlim=(0.5, 16.5), ylim=(1e-7, 2), xticks=range(1, 12), xlabel="$k$, values back")
+ax.set(ylabel="gain (nats)", title="An order ends; the shadow of a hidden state doesn't")
+name_lines(ax)
 figure("orders", alt="Gains by lag: AR(2) stops after two; the two hidden ones fall on and on.")
 
 # %% [markdown]
@@ -315,11 +296,9 @@ from coursekit.evaluate.forecasts import walk_forward
 assert_close(forecasts["AR(2)"], walk_forward(ar_2, growth, start))
 actual = growth[start:]
 squared = {name: (actual - one).square() for name, one in forecasts.items()}
-for name, each in squared.items():
-    print(f"{name:17} RMSE {each.mean().sqrt():.3f} % a year")
-claim(growth_mean_rmse=squared["mean of the past"].mean().sqrt())
-claim(growth_last_value_rmse=squared["last value"].mean().sqrt())
-claim(growth_ar2_rmse=squared["AR(2)"].mean().sqrt())
+rmse = {name: each.mean().sqrt() for name, each in squared.items()}
+claim(growth_mean_rmse=rmse["mean of the past"], growth_last_value_rmse=rmse["last value"])
+claim(growth_ar2_rmse=rmse["AR(2)"])
 base, ours = (Score(squared[name].mean(), on=actual) for name in ("mean of the past", "AR(2)"))
 claim_order(ar2_beats_the_mean=(ours, base))
 
@@ -331,20 +310,13 @@ above.plot(quarters[start:], forecasts["AR(2)"], color="C0")
 above.axvline(quarters[start], color="0.3", linestyle=":", linewidth=1)
 above.text(quarters[start - 2], -7.5, "fitted at first", ha="right")
 above.text(quarters[start + 2], -7.5, "forecast, one by one")
-above.text(quarters[81], 14.5, "growth", color="0.45")
-above.annotate(
-    "mean of the past", (quarters[150], 3.5), (quarters[125], 9), color="C2", arrowprops=arrow
-)
+above.text(quarters[125], 8.5, "mean of the past", color="C2")
 above.annotate("AR(2)", (quarters[128], 1.1), (quarters[133], -3.5), color="C0", arrowprops=arrow)
 above.set(ylabel="growth of GDP (% a year)", title="An AR(2) follows the economy, at a distance …")
-lead = squared["mean of the past"] - squared["AR(2)"]
-below.plot(quarters[start:], lead.cumsum(0), color="C0")
+below.plot(quarters[start:], (squared["mean of the past"] - squared["AR(2)"]).cumsum(0), "C0")
 below.text(quarters[10], 60, "squared error saved so far,\nmean of the past − AR(2)", color="C0")
 below.set(ylabel="(% a year)²", title="… and its lead was won in two recessions")
-figure(
-    "growth",
-    alt="Growth since 1959 with damped forecasts; below, a lead that jumps in 1991 and 2008.",
-)
+figure("growth", alt="Growth since 1959, damped forecasts; below, a lead that jumps twice.")
 
 # %% [markdown]
 # The AR(2) is ahead of the mean, by an eighth. The last value is behind it: a quarter's noise, repeated, is noise twice.
@@ -358,14 +330,12 @@ guess = None  # such as 3
 # Both forecasts face the same quarters, and fail together when a crisis comes. So don't compare the two averages, each with an error of its own: take the difference *quarter by quarter*, and the error of its mean (Diebold and Mariano 1995). One thing more: bad quarters come in a row, so 99 quarters are not 99 independent ones. The second error below allows for a year of such memory (Newey and West 1987).
 
 # %%
-first, second = squared["mean of the past"], squared["AR(2)"]
-own = [(each.std() / 99**0.5).item() for each in (first, second)]
-gain, ratio = compare_losses(first, second)
-_, careful = compare_losses(first, second, lags=4)
-print(
-    f"mean squared errors {first.mean():.2f} ± {own[0]:.2f} and {second.mean():.2f} ± {own[1]:.2f}"
-)
-print(f"difference {gain:.2f} ± {gain / ratio:.2f}; with memory ± {gain / careful:.2f}")
+lead = squared["mean of the past"] - squared["AR(2)"]  # of each quarter
+for name in ("mean of the past", "AR(2)"):
+    print(f"{name:16} {squared[name].mean():.2f} ± {squared[name].std() / 99**0.5:.2f}")
+gain, ratio = compare_losses(squared["mean of the past"], squared["AR(2)"])
+_, careful = compare_losses(squared["mean of the past"], squared["AR(2)"], lags=4)
+print(f"difference       {gain:.2f} ± {gain / ratio:.2f}; with memory ± {gain / careful:.2f}")
 compare_guess(guess, careful, unit="standard errors")
 claim(growth_ar2_ratio=ratio, growth_ar2_careful_ratio=careful)
 claim(growth_crisis_part=lead[-4:-1].sum() / lead.sum())  # October 2008 to June 2009
@@ -401,7 +371,7 @@ def our_filter(series, r, q, mean, variance):
 # %%
 from statsmodels.tsa.statespace.structural import UnobservedComponents
 
-from coursekit.models.local_level import RATIOS, filter_local_level, fit_local_level
+from coursekit.models.local_level import filter_local_level, fit_local_level, local_level_nll
 
 levels, gains_moving = our_filter(growth, r=16.0, q=0.8, mean=3.0, variance=10.0)
 library, _ = filter_local_level(growth, noise_var=16.0, level_var=0.8, mean=3.0, variance=10.0)
@@ -411,57 +381,41 @@ model.ssm.initialize_known([3.0], [[10.0]])
 model.ssm.tolerance = 0  # never stop updating the variance
 theirs = torch.tensor(model.filter([16.0, 0.8]).predicted_state[0])
 still, gains_still = our_filter(growth, r=16.0, q=0.0, mean=0.0, variance=1e12)  # knows nothing
-counts = torch.arange(1, len(growth) + 1)
+means = growth.cumsum(0) / torch.arange(1, len(growth) + 1)
 claim(kalman_off_statsmodels=(levels - theirs).abs().max(), steady_gain=gains_moving[-1])
-claim(still_level_off_mean=(still[1:] - growth.cumsum(0) / counts).abs().max())
-
-# %% [markdown]
-# Only the ratio $q / r$ matters for the forecasts. Which one is most likely? The filter gives each value a forecast and a variance, hence a likelihood. Try them all, on the years before 1985:
-
-
-# %%
-def nll_of(ratio, past):
-    means, variances = filter_local_level(past, noise_var=1.0, level_var=ratio)
-    errors, spread = (past - means[:-1])[1:], (variances[:-1] + 1)[1:]
-    r = (errors.square() / spread).mean()  # the best r for this ratio
-    return gaussian_nll(errors, torch.zeros(()), (r * spread).log() / 2).sum().item()
-
-
-past = growth[:start]
-likelihoods = torch.tensor([-nll_of(ratio, past) for ratio in RATIOS[1:]])
-ratios = torch.tensor(RATIOS[1:])
-hills = [likelihoods[ratios < 0.01].max().item(), likelihoods[ratios > 0.01].max().item()]
-r, q = fit_local_level(past)
-r_theirs, q_theirs = UnobservedComponents(past.numpy(), "llevel").fit(disp=0).params
-print(f"most likely ratio {q / r:.5f}; statsmodels stops at {q_theirs / r_theirs:.5f}")
-claim(likelihood_hills=hills[0] - hills[1])
+claim(still_level_off_mean=(still[1:] - means).abs().max())
 
 # %% tags=["figure"]
-axes = plt.subplot_mosaic([["hills", "gain"], ["level", "level"]], figsize=(9, 6.5))[1]
-axes["hills"].semilogx(ratios, likelihoods - likelihoods.max(), color="C4")
-axes["hills"].plot(q_theirs / r_theirs, hills[1] - hills[0], "o", color="C4")
-axes["hills"].text(q_theirs / r_theirs, -0.1, "an optimiser\nstops here", color="C4", ha="center")
-axes["hills"].set(xlabel="$q / r$", ylabel="log-likelihood (nats)", ylim=(-3, 0.7))
-axes["hills"].set_title("Still or wandering? Two hills")
-axes["gain"].plot(gains_still[:60], color="C2")
-axes["gain"].plot(gains_moving[:60], color="C0")
-axes["gain"].text(24, 0.07, "level stands still: 1 / n", color="C2")
-axes["gain"].text(12, gains_moving[-1] + 0.04, "q / r = 0.05: 0.2 for ever", color="C0")
-axes["gain"].set(xlabel="quarters seen", ylabel="Kalman gain $k$", ylim=(0, 1))
-axes["gain"].set_title("How much of the news to believe")
-axes["level"].plot(quarters, growth, color="0.75", linewidth=1)
-axes["level"].plot(quarters, still[:-1], color="C2")
-axes["level"].plot(quarters, levels[:-1], color="C0")
-axes["level"].set(ylabel="growth (% a year)", ylim=(-9, 17))
-axes["level"].set_title("One filter forgets, the other doesn't")
-axes["level"].text(quarters[100], 12, "the mean of all quarters so far", color="C2")
-axes["level"].text(quarters[100], 9.5, "a mean that forgets", color="C0")
-figure("gain", alt="A likelihood with two hills; gains that fall or stay; two levels over growth.")
+left, right = plt.subplots(1, 2, figsize=(10, 4), width_ratios=[1, 1.6])[1]
+left.plot(gains_still[:60], color="C2")
+left.plot(gains_moving[:60], color="C0")
+left.text(22, 0.06, "level stands still: 1 / n", color="C2")
+left.text(16, 0.23, "level wanders: 0.2 for ever", color="C0")
+left.set(xlabel="quarters seen", ylabel="Kalman gain $k$", title="How much of the news to believe")
+right.plot(quarters, growth, color="0.75", linewidth=1)
+right.plot(quarters, still[:-1], color="C2")
+right.plot(quarters, levels[:-1], color="C0")
+right.text(quarters[100], 12, "the mean of all quarters so far", color="C2")
+right.text(quarters[100], 10, "a mean that forgets", color="C0")
+right.set(ylabel="growth (% a year)", title="One filter forgets, the other doesn't")
+figure("gain", alt="Left: one gain falls as 1/n, one stays at 0.2. Right: two levels over growth.")
 
 # %% [markdown]
-# Whoever believes in a fixed level learns less and less from each quarter. Whoever believes that it wanders stays curious: with $q / r = 0.05$ the gain settles at 0.2, and a value loses a fifth of its weight with each quarter that passes. Such a forecast reads the whole past and keeps two numbers of it.
+# Whoever believes in a fixed level learns less and less from each quarter. Whoever believes that it wanders stays curious: with $q / r = 0.05$, as here, the gain settles at 0.2, and a value loses a fifth of its weight with each quarter that passes. Such a forecast reads the whole past and keeps two numbers of it.
 #
-# Which belief is right? The likelihood has two hills of almost the same height: 26 years can't tell a level that all but stands still from one that wanders. An optimiser climbs the hill that it starts on, and `statsmodels` stops on the lower one. Trying all ratios costs half a second.
+# Which belief is right? The filter gives each value a forecast and a variance, hence a likelihood. `fit_local_level` tries fifty ratios $q / r$ and keeps the best; `statsmodels` sends an optimiser uphill.
+
+# %%
+past = growth[:start]
+(r, q), (r_up, q_up) = (
+    fit_local_level(past),
+    UnobservedComponents(past.numpy(), "llevel").fit().params,
+)
+print(f"of all ratios the best is {q / r:.5f}; uphill, one arrives at {q_up / r_up:.5f}")
+claim(two_hills=local_level_nll(past, 0.05)[0] - local_level_nll(past, q / r)[0])
+
+# %% [markdown]
+# The likelihood has two hills of almost the same height, a quarter of a nat apart: 26 years can't tell a level that all but stands still from one that wanders. An optimiser climbs the hill that it starts on, and here it is the lower one. Trying all ratios takes milliseconds.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.1 (build, 25 minutes).** Follow something else: the coefficient of an AR(1) without constant, $x_t = a_t x_{t-1} + \text{noise of variance } r$, which wanders, $a_{t+1} = a_t + \text{step of variance } q$. Write `follow_coefficient(series, r, q, mean, variance)`: the last two are the belief about $a$ before the first pair of values. Return a tensor with the belief's mean after each of the T − 1 pairs. (With $q = 0$ this is recursive least squares for a regression.)
@@ -497,7 +451,7 @@ linear_series.check_follow_coefficient(follow_coefficient)
 # %% [markdown]
 # ## 9b.6 Two races
 #
-# **The economy.** More rivals, refitted each quarter by maximum likelihood: the local level, with our search and with the optimiser of `statsmodels`, and from there **ARMA**(1, 1), an autoregression of order 1 whose noise has an echo one step later (it is what an AR(1) level seen through noise looks like). And a **vector autoregression** (VAR), which forecasts growth from two lags of growth *and of another series*. Which one? That is a choice, so it is made on the ten years before 1985.
+# **The economy.** More rivals, refitted each quarter by maximum likelihood: the local level, and from `statsmodels` **ARMA**(1, 1), an autoregression of order 1 whose noise has an echo one step later (it is what an AR(1) level seen through noise looks like). And a **vector autoregression** (VAR), which forecasts growth from two lags of growth *and of another series*.
 
 
 # %%
@@ -514,38 +468,27 @@ def local_level(past):
     return filter_local_level(past, noise_var=r, level_var=q)[0][-1]
 
 
-def local_level_theirs(past):
-    return UnobservedComponents(past.numpy(), "llevel").fit(disp=0).forecast(1)[0]
-
-
 def var_2(past):  # (T, 2), growth first
     return VAR(past.numpy()).fit(2).forecast(past[-2:].numpy(), 1)[0, 0]
 
 
 # %%
-change = {"consumption": 400 * gdp.values[:, 1].log().diff()}
-change |= {name: gdp.values[:, k].diff() for k, name in ((2, "unemployment"), (3, "bills"))}
-beside = {name: torch.stack([growth, one], 1) for name, one in change.items()}
-early = start - 40  # 1975 to 1984: validation
-chosen = {}
-for name, pair in beside.items():
-    made = walk_forward(var_2, pair[:start], early)
-    chosen[name] = (growth[early:start] - made).square().mean().sqrt().item()
-    print(f"growth and {name:12} RMSE {chosen[name]:.2f}, 1975 to 1984")
-partner = min(chosen, key=chosen.get)
-
-# %% tags=["nbval-ignore-output"]
+beside = {"consumption": 400 * gdp.values[:, 1].log().diff()}
+beside["unemployment"] = gdp.values[:, 2].diff()
 forecasts["local level"] = walk_forward(local_level, growth, start)
-forecasts["local level, lower hill"] = walk_forward(local_level_theirs, growth, start)
 forecasts["ARMA(1, 1)"] = walk_forward(arma, growth, start)
-forecasts[f"VAR(2) with {partner}"] = walk_forward(var_2, beside[partner], start)
+for name, other in beside.items():
+    forecasts[f"VAR(2) with {name}"] = walk_forward(var_2, torch.stack([growth, other], 1), start)
 squared = {name: (actual - one).square() for name, one in forecasts.items()}
 
 # %% [markdown]
-# **The index.** The returns of 2008 to 2018: the mean, the last value, AR(1), the reader of section 9b.1, and a transformer (lesson 7's, with causal attention over the same twenty days). All are fitted on the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. The networks get a learning rate and a number of steps of their own, chosen on 2005 to 2007, and three seeds.
+# **The index.** The returns of 2008 to 2018: the mean, the last value, AR(1), the `nn.RNN` of section 9b.1, and a transformer (lesson 7's, with causal attention over the same twenty days). All are fitted on the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. Each network gets a learning rate of its own, chosen on 2005 to 2007, and three seeds.
 
 
 # %%
+from functools import partial
+from itertools import pairwise
+
 from coursekit.models.series_transformer import SeriesTransformer, SeriesTransformerConfig
 
 
@@ -556,61 +499,51 @@ class OurAttender(nn.Module):
         self.model = SeriesTransformer(sizes)
 
     def forward(self, x):  # (B, 20) → (B,)
-        no_calendar = torch.zeros(*x.shape, 3, dtype=torch.long)
-        return self.model(x[..., None], no_calendar)[:, -1, 0]
+        return self.model(x[..., None], torch.zeros(*x.shape, 3).long())[:, -1, 0]
 
 
 # %% tags=["nbval-ignore-output"]
-def choose(make):
+def error_with(make, lr):  # on the years of validation
     first, last = row_of(2005), row_of(2008)
-    errors = {}
-    for lr in (0.001, 0.003, 0.01):
-        for steps in (100, 200, 400):
-            made = forecast_with(make, first, last, lr, steps, seed=0)
-            errors[lr, steps] = (target[first:last] - made).square().mean().item()
-    return min(errors, key=errors.get)
+    made = forecast_with(make, first, last, lr, seed=0)
+    return (target[first:last] - made).square().mean().item()
 
 
-settings = {make: choose(make) for make in (OurReader, OurAttender)}
-for make, (lr, steps) in settings.items():
-    print(f"{make.__name__}: lr {lr}, {steps} steps")
+networks = {"RNN": OurReader, "transformer": OurAttender}
+learning_rates, best_lr = (0.001, 0.003, 0.01), {}
+for name, make in networks.items():
+    best_lr[name] = min(learning_rates, key=partial(error_with, make))
+print(best_lr)
 
 # %% [markdown]
-# **Predict.** Which forecasts the return of the next day best: "mean", "AR(1)", "reader" or "transformer"?
+# **Predict.** Which forecasts the return of the next day best: "mean of the past", "AR(1)", "RNN" or "transformer"?
 
 # %% tags=["predict"]
-guess = None  # "mean", "AR(1)", "reader" or "transformer"
+guess = None  # "mean of the past", "AR(1)", "RNN" or "transformer"
 
 # %% tags=["nbval-ignore-output"]
 ends = [row_of(first_year) for first_year in (2008, 2011, 2014, 2017, 2019)]
-spans = [(ends[k], ends[k + 1]) for k in range(4)]
 
 
-def by_span(forecast):
-    return torch.cat([forecast(first, last) for first, last in spans])
+def errors_of(forecast):  # squared, of each day; fitted anew at each end
+    return (target[ends[0] :] - torch.cat([forecast(*span) for span in pairwise(ends)])).square()
 
 
 def ar_1(first, last):
     return forecast_ar(target[: last - 1], fit_ar(target[:first], 1))[first - last :]
 
 
-of_days = target[ends[0] :]
 days_squared = {
-    "mean of the past": (of_days - by_span(lambda i, j: target[:i].mean().expand(j - i))).square(),
-    "last value": (of_days - target[ends[0] - 1 : -1]).square(),
-    "AR(1)": (of_days - by_span(ar_1)).square(),
+    "mean of the past": errors_of(lambda i, j: target[:i].mean().expand(j - i)),
+    "last value": errors_of(lambda i, j: target[i - 1 : j - 1]),
+    "AR(1)": errors_of(ar_1),
 }
 
-
 # %% tags=["nbval-ignore-output"]
-def error_of_network(make, seed):  # squared, of each day
-    made = [forecast_with(make, i, j, *settings[make], seed) for i, j in spans]
-    return (of_days - torch.cat(made)).square()
-
-
-for name, make in {"RNN": OurReader, "transformer": OurAttender}.items():
-    of_seeds = [error_of_network(make, seed) for seed in range(3)]
-    days_squared[name] = torch.stack(of_seeds).mean(0)  # of each day, over the seeds
+for name, make in networks.items():
+    seeds = [partial(forecast_with, make, lr=best_lr[name], seed=seed) for seed in range(3)]
+    days_squared[name] = torch.stack([errors_of(seed) for seed in seeds]).mean(0)
+compare_guess(guess, min(days_squared, key=lambda name: days_squared[name].mean()))
 
 # %% [markdown]
 # Both races on one scale: the **out-of-sample $R^2$**, 1 − mean squared error / *that of the mean of the past* (Campbell and Thompson 2008). It is section 9b.1's $R^2$ with a rival that one could have used. The bars are two standard errors of the paired difference, with a memory of four quarters or ten days.
@@ -630,48 +563,36 @@ races = {"growth of US GDP": against_mean(squared, 4), "S&P 500": against_mean(d
 
 
 # %% tags=["figure", "nbval-ignore-output"]
-def draw_race(ax, scores, low, high):
-    for row, (score, error) in enumerate(scores.values()):
-        clear = abs(score) > 2 * error  # of zero
-        color = "0.45" if not clear else "C0" if score > 0 else "C3"
-        ax.errorbar(score, -row, xerr=2 * error, fmt="o", color=color, capsize=3)
-        if score < low:
-            ax.text(low, -row, f" ◀ {score:.2f}", color=color, va="center")
-    ax.axvline(0, color="black", linewidth=1)
-    ax.set_yticks([-row for row in range(len(scores))], scores)
-    ax.set(xlim=(low, high), ylim=(-len(scores) + 0.4, 0.6), xlabel="out-of-sample $R^2$")
-
-
 panels = plt.subplots(1, 2, figsize=(10, 3.6))[1]
-for ax, (name, scores), ends_of_x in zip(
-    panels, races.items(), ((-0.45, 0.75), (-0.09, 0.05)), strict=True
-):
-    draw_race(ax, scores, *ends_of_x)
-    ax.set_title(name)
+for ax, (name, scores), low in zip(panels, races.items(), (-0.45, -0.06), strict=True):
+    values, errors = torch.tensor(list(scores.values())).T
+    rows = -torch.arange(len(scores))
+    ax.errorbar(values, rows, xerr=2 * errors, fmt="o", capsize=3)
+    if values[0] < low:
+        ax.text(low, 0, f" ◀ {values[0]:.2f}", va="center", color="C0")
+    ax.axvline(0, color="black", linewidth=1)
+    ax.set_yticks(rows, scores)
+    ax.set(title=name, xlim=(low, None), xlabel="out-of-sample $R^2$ against the mean of the past")
 plt.suptitle("Growth: memory helps, perhaps. Returns: nothing beats the mean for sure")
 figure("races", alt="Scores with error bars: some above zero for growth, none for returns.")
 
 # %% tags=["nbval-ignore-output"]
-growth_scores, return_scores = races.values()
-rmse = {name: each.mean().sqrt() for name, each in squared.items()}
-claim(growth_level_rmse=rmse["local level"], growth_arma_rmse=rmse["ARMA(1, 1)"])
-claim(growth_var_rmse=rmse["VAR(2) with consumption"])
-claim(return_best_ratio=max(score / error for score, error in return_scores.values()))
+rmse = [each.mean().sqrt() for each in squared.values()][-4:]
+claim(growth_level_rmse=rmse[0], growth_arma_rmse=rmse[1])
+claim(growth_var_rmse=rmse[2], growth_var_unemployed_rmse=rmse[3])
+claim(return_best_ratio=max(score / error for score, error in races["S&P 500"].values()))
 ahead = compare_losses(days_squared["transformer"], days_squared["AR(1)"], lags=10)[1]
 claim(return_ar_ahead_of_transformer=ahead)
 
 # %% [markdown]
-# Growth: every model that remembers is ahead of the mean, but none by two standard errors; the best reads a second series, and that consumption helps to forecast output is known (Cochrane 1994). The local level does best with the *less* likely variances, which is luck. One country and 99 quarters say no more.
+# Growth: every model that remembers is ahead of the mean, but none by two standard errors; the best reads a second series, and that consumption helps to forecast output is known (Cochrane 1994). One country and 99 quarters say no more.
 #
 # Returns: where the mean wins, it wins. The AR(1) is half a per cent ahead of it, which is 1.5 standard errors; the networks, with twenty days to read and up to 3,297 parameters, are behind the AR(1) and its two.
 
 # %% tags=["nbval-ignore-output"]
-texts = {
-    name: [f"{100 * score:.0f} ± {200 * error:.0f}"]
-    for name, (score, error) in growth_scores.items()
-}
-keep_sample(last_value=texts["last value"], ar2=texts["AR(2)"], level=texts["local level"])
-keep_sample(arma=texts["ARMA(1, 1)"], var=texts["VAR(2) with consumption"], mean=["0"])
+keys = ("last_value", "ar2", "level", "arma", "var", "var_unemployed")
+saved = zip(keys, races["growth of US GDP"].values(), strict=True)
+keep_sample(mean=["0"], **{key: [f"{100 * a:.0f} ± {200 * b:.0f}"] for key, (a, b) in saved})
 
 # %% tags=["scoreboard"]
 scoreboard("growth")
@@ -686,7 +607,7 @@ scoreboard("growth")
 # > | 80 | | | |
 # > | all | | | |
 # >
-# > <details><summary>Hint</summary><code>walk_forward(lambda past: ar_2(past[-40:]), growth, start)</code>; for the years of validation, hand it <code>growth[:start]</code> and <code>early</code>.</details>
+# > <details><summary>Hint</summary><code>walk_forward(lambda past: ar_2(past[-40:]), growth, start)</code>; for the years of validation, hand it <code>growth[:start]</code> and <code>start - 40</code>.</details>
 #
 # <details><summary>What we found</summary>
 #
@@ -710,4 +631,4 @@ scoreboard("growth")
 # - A walk forward, and an error bar on "better" that is not too short.
 # - What still fails: the filter forgets at *one* pace, fixed before it has seen anything. A text is not like that: a name may matter for pages, a comma for a word.
 #
-# Could a memory learn what to keep, and decide anew at each step? That is a recurrent network, and lesson 9c builds one.
+# Could a memory *learn* what to keep, and decide anew at each step? That is the question of lesson 9c.
