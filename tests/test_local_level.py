@@ -126,6 +126,7 @@ def test_of_two_maxima_the_higher_one_is_found():
     found = fit_local_level(growth)
     assert likelihood(growth, *found) > likelihood(growth, *theirs) + 0.4
     assert found[1] / found[0] < 0.01 < theirs[1] / theirs[0]
+    assert min(abs(found[1] / found[0] - ratio) for ratio in RATIOS) < 1e-12
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0], [3.0] * 5])
