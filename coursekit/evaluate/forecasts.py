@@ -1,5 +1,6 @@
 """How good a forecaster is: every window of a series, each once, in the unit that you want."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -138,6 +139,42 @@ def score_errors(
         mse_by_step=error.square().mean(0),
         mae_by_step=error.abs().mean(0),
     )
+
+
+def walk_forward(
+    forecast: Callable[[Float[Tensor, "T *C"]], float | Float[Tensor, ""]],
+    series: Float[Tensor, "T *C"],
+    start: int,
+) -> Float[Tensor, "N"]:
+    """Forecast each value from `start` on, one step ahead, from the values before it alone.
+
+    What is fitted is fitted anew each time. The forecaster gets a copy of the past, so it can read
+    nothing that comes later, and spoils nothing that it writes into.
+
+    Args:
+        forecast: maps the past, oldest first, to a number for the step that follows it.
+        series: T steps of one number, or of several columns.
+        start: the first step that is forecast; T - `start` forecasts are made.
+
+    Raises:
+        ValueError: if no step would be forecast, the first has no past, or a forecast is not one
+            finite number.
+
+    Example:
+        >>> walk_forward(lambda past: past.mean(), torch.tensor([2.0, 4.0, 9.0, 1.0]), start=2)
+        tensor([3., 5.])
+    """
+    if not 1 <= start < len(series):
+        raise ValueError(f"{start=} must be between 1 and {len(series) - 1}, the last step")
+    made = []
+    for step in range(start, len(series)):
+        number = torch.as_tensor(forecast(series[:step].clone()), dtype=series.dtype)
+        if number.shape != () or not number.isfinite():
+            raise ValueError(
+                f"the forecast for step {step} is {number.tolist()}: return one finite number"
+            )
+        made.append(number.item())
+    return series.new_tensor(made)
 
 
 def mase(
