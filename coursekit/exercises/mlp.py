@@ -50,7 +50,7 @@ def check_batch_norm(solution: Callable[..., Any]) -> None:
         momentum: float,
         eps: float,
     ) -> dict[str, Tensor]:
-        layer = solution(len(gain), momentum=momentum, eps=eps)
+        layer = solution(len(gain), momentum, eps)
         for batch in batches:
             layer(batch.clone().requires_grad_(), training=True)
             if getattr(getattr(layer, "mean", None), "requires_grad", False):

@@ -15,7 +15,6 @@
 import math
 import random
 from collections import Counter
-from functools import partial
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -921,6 +920,8 @@ for what, part in {"new": set(dev) - known, "seen in training": set(dev) & known
 # Worse, as it should be. The networks were scored on the same mixture, so the comparison stands; the number flatters both.
 
 # %% tags=["data"]
+from functools import partial
+
 generator = torch.Generator().manual_seed(42)
 draw = partial(sample_text, models[5], vocabulary, "....", 50, generator, stop=".")
 drawn_names = [draw() for _ in range(10)]
