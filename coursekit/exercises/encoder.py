@@ -15,7 +15,7 @@ MASK = 3
 def check_is_attention(solution: Callable[[Tensor], bool]) -> None:
     """Check a function that says whether numbers can be attention weights."""
     cases = [
-        (torch.tensor([0.2, 0.5, 0.3]),),
+        (torch.tensor([0.25, 0.5, 0.25]),),
         (torch.tensor([0.0, 1.0, 0.0]),),
         (torch.tensor([0.0, -3.0, 0.0]),),
         (torch.tensor([1.5, -0.5, 0.0]),),

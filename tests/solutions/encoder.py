@@ -162,7 +162,7 @@ ROWS = {
     encoder.check_is_attention: (
         [attention_by_two_rules, attention_by_norm],
         {
-            attention_by_zero_norm: "[0.20000000298023224, 0.5",
+            attention_by_zero_norm: "[0.25, 0.5, 0.25]",
             attention_never_hard: "[0.0, 1.0, 0.0]",
             attention_by_zero_norm_or_rules: "[0.0, -3.0, 0.0]",
             attention_by_sum: "[1.5, -0.5, 0.0]",

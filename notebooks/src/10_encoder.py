@@ -1,0 +1,724 @@
+# %% [markdown]
+# # 10 · What does attention learn if it may look both ways?
+#
+# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? You build an encoder, the half of the transformer that does, train it on hidden words, and use it to judge whether something turned out well.
+#
+# **Before**: lesson 6 (attention, heads, the block, a GPT you wrote).
+#
+# **Runs in** {runs_in}. **Study time** {study}.
+#
+# **Sources**: the encoder is that of Vaswani et al. (2017); BERT, masked tokens and the rule of 15, 80, 10 and 10 per cent are by Devlin et al. (2019). All statements here were written for this course.
+
+# %% tags=["setup", "machine"]
+import random
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from coursekit.data.statements import number_words, statements
+from coursekit.exercises import encoder as exercises
+from coursekit.exercises.stub import answer_or
+from coursekit.notebook import Score, claim, claim_order, compare_guess, figure, setup
+
+device = setup("10_encoder", seed=42)
+
+# %% [markdown]
+# ## 10.1 One word, two meanings
+#
+# A *round of funding* is not a *round of drinks*. Here are two sentences as BERT reads them, with the numbers of its vocabulary of 30,522 tokens (of the file `vocab.txt` of the uncased model, only those of our words).
+
+# %%
+known = "[CLS] 101 [SEP] 102 . 1012 a 1037 the 1996 of 1997 to 2000 he 2002 for 2005 his 2010 at 2012"
+known += " new 2047 another 2178 round 2461 friends 2814 bar 3347 achieved 4719 invited 4778"
+known += " funding 4804 operations 3136 expand 7818 drinks 8974 startup 22752"
+bert = dict(zip(known.split()[::2], map(int, known.split()[1::2]), strict=True))
+first = "[CLS] the startup achieved a new round of funding to expand operations . [SEP]"
+second = "[CLS] he invited his friends for another round of drinks at the bar . [SEP]"
+first, second = ([bert[word] for word in text.split()] for text in (first, second))
+print(first, second, sep="\n")
+
+table = nn.Embedding(30_522, 768)  # as large as BERT's
+here, there = first.index(2461), second.index(2461)
+print("the same vector:", torch.equal(table.weight[first[here]], table.weight[second[there]]))
+claim(round_at=here, other_round_at=there, embedding_numbers=table.weight.numel())
+
+# %% [markdown]
+# Two meanings, one vector: an embedding is looked up by the number of the word, whatever stands beside it. Twenty-three million numbers, and none of them knows what is being ordered.
+#
+# From here on we use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. It has a word with two meanings, too.
+
+# %%
+train, validation, test = statements()
+ids = number_words([one.text for one in train])
+for one in (train[3], train[300], test[200], test[-1]):
+    print(one.label, one.text)
+dry = {label: [s for s in train if "dry" in s.text.split() and s.label == label] for label in (0, 1)}
+print(dry[0][0].text, "|", dry[1][0].text)
+print(len(train), len(validation), len(test), "statements,", len(ids), "tokens")
+
+# %% [markdown]
+# *Dry* is bad for a cake and good for a walk. Attention mixes the vectors of other words into that of *dry*, so it can tell. Or can it? A GPT's attention reads only what came before.
+#
+# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* behind a GPT's attention?
+
+# %% tags=["predict"]
+guess = None  # a distance, such as 0.5
+
+# %%
+from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
+
+
+def encode(text):
+    return torch.tensor([[ids[word] for word in text.split()]])
+
+
+torch.manual_seed(42)
+vectors, layer, distance = nn.Embedding(len(ids), 32), MultiHeadAttention(32, 4), {}
+for layer.rule in (attend_past, attend):
+    cake, walk = (layer(vectors(encode(f"we had a dry {s}"))) for s in ("cake", "walk"))
+    distance[layer.rule] = (cake[0, 3] - walk[0, 3]).norm().item()
+claim(distance_past=distance[attend_past], distance_both_ways=distance[attend])
+compare_guess(guess, distance[attend_past])
+
+# %% tags=["figure"]
+words = "we had a dry cake".split()
+axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True)[1]
+for ax, allowed in zip(axes, (np.tril(np.ones((5, 5))), np.ones((5, 5))), strict=True):
+    ax.imshow(allowed, cmap="Blues", vmin=0, vmax=1.6)
+    ax.plot([4], [3], "o", markersize=22, markerfacecolor="none", color="C1", markeredgewidth=3)
+    ax.set_xticks(range(5), words)
+    ax.set_yticks(range(5), words)
+    ax.set_xlabel("is read")
+    ax.grid(visible=False)
+axes[0].set(title="A GPT: dry can't see cake", ylabel="reads")
+axes[1].set_title("An encoder: it can")
+figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: every word reads every word.")
+
+# %% [markdown]
+# Exactly zero: the word that decides comes later. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input. To *understand* a word, it is in the way. Without it, attention is called **bidirectional**, and a stack of such layers an **encoder**.
+#
+# ## 10.2 A store that is read softly
+#
+# What does attention do, then? Think of a dictionary in Python: you ask with a key and get the value stored there, or an error. Attention asks with any vector $q$, and mixes all values, each weighted by how well its key answers, with weights from $\text{softmax}(\beta\, q \cdot k)$.
+
+# %%
+keys = F.normalize(torch.randn(5, 8, generator=torch.Generator().manual_seed(1)), dim=1)
+values = torch.tensor([10.0, 20.0, 30.0, 40.0, 50.0])
+betas = np.geomspace(0.1, 100, 60)
+weights = torch.stack([(beta * keys @ keys[2]).softmax(0) for beta in betas])
+found = weights @ values
+claim(store_soft=found[0], store_hard=found[-1])
+
+# %% tags=["figure"]
+plt.figure(figsize=(8, 3.8))
+for k in range(5):
+    plt.semilogx(betas, weights[:, k], color="C1" if k == 2 else "0.6")
+plt.text(12, 0.85, "the key that we asked with", color="C1", ha="right")
+plt.text(0.3, 0.31, "soft: all five, nearly equal")
+plt.text(110, 0.06, "hard: one value, read exactly", ha="right")
+plt.gca().set(xlabel="β, how sharp the question is", ylabel="weight", ylim=(-0.02, 1.05))
+plt.title("One number leads from an average to a lookup")
+figure("soft-to-hard", alt="Five weights near 0.2 at small β; one goes to 1 as β grows, four to 0.")
+
+# %% [markdown]
+# At a small $\beta$ the answer is nearly the mean of all values, 30 by chance; at a large one it is exactly the value stored under that key. **Hard attention** reads one value: its weights are a one-hot vector. **Soft attention** is everything between. Training needs the soft kind, because a lookup has no gradient with respect to the question. $1/\sqrt D$ is the $\beta$ a network starts with; it sharpens the question by growing $q$ and $k$.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10.1 (warm-up, 5 minutes).** When are five numbers attention weights? "One number that is not 0" is not enough for hard attention, and "absolute values that sum to 1" is not enough for soft. Write `is_attention(weights)`: True if they could come out of a softmax, the hard ones at its limit included.
+# >
+# > <details><summary>Hint</summary>Two conditions, on the smallest weight and on the sum. Ten times 0.1 is not exactly 1 in a computer.</details>
+
+
+# %% tags=["stub"]
+def is_attention(weights): ...  # (n,) -> True or False
+
+
+# %% tags=["check"]
+exercises.check_is_attention(is_attention)
+
+
+# %% tags=["solution"]
+def is_attention(weights):
+    return bool(weights.min() >= 0) and abs(weights.sum().item() - 1) < 1e-5
+
+
+# %% [markdown]
+# ## 10.3 The layer
+#
+# An encoder layer is the block of lesson 6 without the causal mask. There is one more difference, in where the **layer norm** stands. GPT-2 normalises what goes *into* attention and leaves the stream alone (pre-norm). The original transformer and BERT add first, and normalise the *sum* (post-norm).
+
+# %% tags=["figure"]
+from coursekit.notebook.diagram import Diagram
+
+d = Diagram()
+for column, side in ((0, "post"), (2, "pre")):
+    rows = ["x", "attention", "+", "norm", "feed-forward", "+ ", "norm "]
+    if side == "pre":
+        rows = ["x", "norm", "attention", "+", "norm ", "feed-forward", "+ "]
+    names = [f"{side} {row}" for row in rows]
+    for k, (name, row) in enumerate(zip(names, rows, strict=True)):
+        kind = "data" if row == "x" else "operation" if "+" in row else "parameters"
+        d.box(name, column, k, kind=kind, text=row.strip())
+        if k:
+            d.arrow(names[k - 1], name)
+    adds = [k for k, row in enumerate(rows) if "+" in row]
+    for tail, head in zip((0, 3), adds, strict=True):
+        d.arrow(names[tail], names[head], route="skip")
+    d.group("post-norm: BERT" if side == "post" else "pre-norm: GPT-2", *names)
+d.draw()
+figure("layer", alt="Two columns: post-norm adds, then normalises; pre-norm normalises, then adds.")
+
+
+# %%
+def our_attention(layer, x, allowed):
+    q, k, v = (
+        part(x).unflatten(-1, (layer.n_head, -1)).transpose(1, 2)
+        for part in (layer.q, layer.k, layer.v)
+    )
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+    return layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
+
+
+class OurLayer(nn.Module):
+    def __init__(self, d, n_head, dropout):
+        super().__init__()
+        self.n_head, self.drop = n_head, nn.Dropout(dropout)
+        self.q, self.k, self.v, self.out = (nn.Linear(d, d) for _ in range(4))
+        self.norm_1, self.norm_2 = nn.LayerNorm(d, eps=1e-12), nn.LayerNorm(d, eps=1e-12)
+        self.expand, self.shrink = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x, allowed):
+        x = self.norm_1(x + self.drop(our_attention(self, x, allowed)))
+        return self.norm_2(x + self.drop(self.shrink(F.gelu(self.expand(x)))))
+
+
+# %% [markdown]
+# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (BERT adds a third, which says whether a token belongs to the first or the second of two texts.) **Dropout** sets a number to 0 with probability $p$ while training, and divides the rest by $1 - p$, so that the mean stays. Always say $p$: PyTorch's default is one half. `causal` is for a comparison later.
+
+
+# %%
+class OurEncoder(nn.Module):
+    def __init__(self, vocab_size, d=32, n_layer=2, n_head=4, dropout=0.1, causal=False):
+        super().__init__()
+        self.words, self.positions = nn.Embedding(vocab_size, d), nn.Embedding(24, d)
+        for vectors in (self.words, self.positions):
+            nn.init.normal_(vectors.weight, std=0.1)
+        self.norm, self.drop = nn.LayerNorm(d, eps=1e-12), nn.Dropout(dropout)
+        self.layers = nn.ModuleList(OurLayer(d, n_head, dropout) for _ in range(n_layer))
+        self.causal = causal
+
+    def forward(self, tokens, allowed, depth=None):
+        if self.causal:
+            allowed = allowed & torch.ones_like(tokens[0] @ tokens[:1].T, dtype=torch.bool).tril()
+        x = self.drop(self.norm(self.words(tokens) + self.positions.weight[: tokens.shape[1]]))
+        for layer in self.layers[:depth]:
+            x = layer(x, allowed)
+        return x
+
+
+# %% [markdown]
+# The library's `Encoder` ([models/encoder.py](../coursekit/models/encoder.py)) is the same with BERT's third vector. Its tests compare it with Hugging Face's `BertModel`: the same random weights, outputs equal to $10^{-5}$. So `from_bert` reads the published weights, where there is a network to get them. And ours, with the same weights:
+
+
+# %%
+import re
+
+from coursekit.models.encoder import Encoder, EncoderConfig
+
+renamed = {"^words": "embedding", "^norm": "embedding_norm", "^layers": "blocks"}
+renamed |= {r"\.(q|k|v|out)\.": r".attention.\1.", r"\.expand": ".feed_forward.expand"}
+renamed[r"\.shrink"] = ".feed_forward.out"
+
+
+def as_library(ours):
+    weights = {}
+    for name, weight in ours.state_dict().items():
+        for old, new in renamed.items():
+            name = re.sub(old, new, name)
+        weights[name] = weight
+    library = Encoder(EncoderConfig(vocab_size=len(ids), context=24, n_layer=2, d_model=32))
+    library.segments.weight.data.zero_()
+    library.load_state_dict(weights, strict=False)
+    return library.to(device).eval()
+
+
+torch.manual_seed(42)
+ours, text = OurEncoder(len(ids)).to(device).eval(), encode("[CLS] we had a dry cake .").to(device)
+everything = torch.ones(1, 1, 1, text.shape[1], dtype=torch.bool, device=device)
+assert_close(as_library(ours)(text), ours(text, everything), rtol=1e-4, atol=1e-5)
+
+# %% [markdown]
+# One more thing an encoder lacks without its second vector. Shuffle the words: do the vectors come out shuffled, and otherwise the same?
+
+# %%
+order = [0, 6, 3, 1, 5, 2, 4]
+change = {}
+with torch.no_grad():
+    for what in ("with positions", "without"):
+        change[what] = (ours(text, everything)[:, order] - ours(text[:, order], everything)).abs().max()
+        ours.positions.weight.zero_()
+claim(shuffling_with_positions=change["with positions"], shuffling_without=change["without"])
+
+# %% [markdown]
+# Without positions an encoder reads a bag of words: attention only asks *what* stands there. (The causal mask gives a GPT a little order for free; an encoder has none.)
+#
+# ## 10.4 Texts of different lengths
+#
+# A batch is a rectangle, and statements are not equally long. So the short ones are filled up with a token that means nothing, **padding**. Position 0 gets a token, too: `[CLS]`, whose vector is free to collect what the whole statement says.
+
+# %%
+def our_batch(statements):
+    texts = [encode(f"[CLS] {one.text}")[0] for one in statements]
+    tokens = nn.utils.rnn.pad_sequence(texts, batch_first=True)  # padding has number 0
+    labels = torch.tensor([one.label for one in statements])
+    return tokens.to(device), (tokens > 0).to(device), labels.to(device)
+
+
+parts = {name: our_batch(p) for name, p in zip(("train", "val", "test"), (train, validation, test))}
+tokens, present, labels = parts["train"]
+print(tokens[:2].tolist(), present[:2].sum(1).tolist(), sep="\n")
+
+# %% [markdown]
+# **Predict.** A statement of seven tokens stands in a batch beside one of seventeen, so it gets ten tokens of padding. By how many per cent does the vector of its `[CLS]` change, in an encoder without any mask?
+
+# %% tags=["predict"]
+guess = None  # per cent, such as 1
+
+
+# %%
+def change_by_padding(seed, masked):
+    torch.manual_seed(seed)
+    ours, change = OurEncoder(len(ids)).eval().to(device), []
+    for n_pad in range(11):
+        padded = F.pad(text, (0, n_pad))
+        allowed = padded > 0 if masked else padded >= 0
+        with torch.no_grad():
+            change.append(ours(padded, allowed[:, None, None])[0, 0])
+    return [100 * ((one - change[0]).norm() / change[0].norm()).item() for one in change]
+
+
+blind = np.array([change_by_padding(seed, masked=False) for seed in range(5)])
+masked = np.array([change_by_padding(seed, masked=True) for seed in range(5)])
+compare_guess(guess, blind[:, -1].mean(), unit="per cent")
+claim(padding_moves=blind[:, -1].mean(), padding_moves_with_mask=masked.max() / 100)
+
+# %% tags=["figure"]
+plt.figure(figsize=(8, 3.6))
+plt.plot(blind.T, color="C1", linewidth=0.8)
+plt.plot(masked.T, color="C0", linewidth=2)
+plt.text(10.1, blind[:, -1].mean(), "without a mask", color="C1", va="center")
+plt.text(10.1, 0, "with one", color="C0", va="center")
+plt.gca().set(xlabel="tokens of padding", ylabel="change of [CLS] (per cent)", xlim=(0, 12.5))
+plt.title("What your neighbours in the batch do to your prediction")
+figure("padding", alt="Five curves rise with the padding; with a mask the change is zero.")
+
+# %% [markdown]
+# Attention gave weight to nothing, ten times. The prediction for a statement then depends on who else is in the batch: a fault that no loss curve shows. A **padding mask** bars those steps as *keys*; what padding itself asks doesn't matter, nobody reads it.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10.2 (build, 15 minutes).** Write `allowed_steps(lengths, n_step)`, the padding mask of a batch: shape (B, 1, T, T), the 1 for the heads, `[b, 0, t, s]` True where step t may read step s. Every step, padding too, may read what is present; a row that may read nothing would be NaN.
+# >
+# > <details><summary>Hint 1</summary><code>torch.arange(n_step) < lengths[:, None]</code> says what is present: (B, T).</details>
+# > <details><summary>Hint 2</summary>New axes with <code>[:, None, None]</code>, then <code>.expand(-1, 1, n_step, n_step)</code>. The last axis is what is read.</details>
+
+
+# %% tags=["stub"]
+def allowed_steps(lengths, n_step): ...  # (B,), T -> (B, 1, T, T), bool
+
+
+# %% tags=["check"]
+exercises.check_allowed_steps(allowed_steps)
+
+
+# %% tags=["solution"]
+def allowed_steps(lengths, n_step):
+    present = torch.arange(n_step) < lengths[:, None]
+    return present[:, None, None].expand(-1, 1, n_step, n_step)
+
+
+# %% [markdown]
+# ## 10.5 Learning from hidden words
+#
+# A GPT trains on any text, because the next word is the label. An encoder sees the next word. So hide some, and ask for those: **masked-token training**. BERT chooses 15 % of the tokens. If all of these became `[MASK]`, the encoder would never have to think about a word that is visible. So, of the chosen ones,
+#
+# - 80 % become `[MASK]`,
+# - 10 % become a random word,
+# - 10 % stay as they are.
+#
+# The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out; and where a batch is cut into micro-batches, `fit` weighs each by how many targets it has.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10.3 (build, 20 minutes).** Write that rule. `lot` says who is chosen (below 0.15), `kind` what happens to it (below 0.8, below 0.9, or else), `drawn` is the random word. Numbers below 4 are no words (`[PAD]`, `[CLS]`, `[SEP]`, and `[MASK]`, which is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
+# >
+# > <details><summary>Hint 1</summary>First <code>chosen</code>, a mask of True and False. The targets are −100 wherever it is False.</details>
+# > <details><summary>Hint 2</summary><code>torch.where(condition, a, b)</code> takes numbers for a or b, too. Two of them in a row make the inputs.</details>
+
+
+# %% tags=["stub"]
+def hide_tokens(tokens, lot, kind, drawn): ...  # four times (B, T)
+
+
+# %% tags=["check"]
+exercises.check_hide_tokens(hide_tokens)
+
+
+# %% tags=["solution"]
+def hide_tokens(tokens, lot, kind, drawn):
+    chosen = (lot < 0.15) & (tokens >= 4)
+    inputs = torch.where(chosen & (kind < 0.8), 3, tokens)
+    inputs = torch.where(chosen & (kind >= 0.8) & (kind < 0.9), drawn, inputs)
+    return {"inputs": inputs, "targets": torch.where(chosen, tokens, -100)}
+
+
+# %% [markdown]
+# Two encoders train on the 800 statements without their labels: one as above, one with the causal mask on top, which sees only the left side of each hidden word. All else is equal: data, hidden words, steps, sizes. The **head** is a linear layer at every position. (`fit` runs the five lines of lesson 2, and the learning rate falls along half a cosine.)
+
+# %%
+from coursekit.evaluate.likelihood import next_token_loss
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw, warm_up_cosine
+from coursekit.windows.masking import draw_masked, mask_tokens
+
+
+class OurModel(nn.Module):
+    def __init__(self, encoder, n_out):
+        super().__init__()
+        self.encoder, self.head = encoder, nn.Linear(32, n_out)
+
+    def forward(self, tokens, present):
+        return self.head(self.encoder(tokens, present[:, None, None]))
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def pretrain(seed, causal=False, steps=1000, lr=4e-3):
+    torch.manual_seed(seed)
+    model = OurModel(OurEncoder(len(ids), causal=causal), len(ids)).to(device)
+    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
+    batches = draw_masked(tokens, present, 3, len(ids), 32, seeded(seed), lowest=4)
+    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=next_token_loss, **options)
+    return model.eval()
+
+# %% tags=["nbval-ignore-output"]
+left, both = pretrain(42, causal=True), pretrain(42)
+
+# %% [markdown]
+# **Predict.** Which fraction of the hidden words does each of them find, in statements of a form that it has never seen? The most frequent word of all, the full stop, stands for the table of counts: always saying it is right in 9 % of the cases.
+
+# %% tags=["predict"]
+guess = None  # of the encoder that sees both sides, such as 0.3
+
+# %% tags=["nbval-ignore-output"]
+t_tokens, t_present, t_labels = parts["test"]
+words_of_test = t_present & (t_tokens >= 4)
+hidden, wanted = mask_tokens(t_tokens, 3, len(ids), seeded(0), maskable=words_of_test, lowest=4)
+asked = wanted >= 0
+counts = torch.bincount(tokens[tokens >= 4], minlength=len(ids)).float() + 1e-3
+logits = {"counts": counts.log().expand(int(asked.sum()), -1)}
+with torch.no_grad():
+    for name, model in {"left side": left, "both sides": both}.items():
+        logits[name] = model(hidden, t_present)[asked]
+right = {name: (one.argmax(1) == wanted[asked]).float().mean().item() for name, one in logits.items()}
+loss = {n: Score(F.cross_entropy(one, wanted[asked]), on=wanted[asked]) for n, one in logits.items()}
+for name, score in loss.items():
+    print(f"{name:10} loss {score.value:.2f}, right {right[name]:.1%}")
+compare_guess(guess, right["both sides"])
+claim_order(left_beats_counts=(loss["left side"], loss["counts"]))
+claim_order(both_sides_beat_left=(loss["both sides"], loss["left side"]))
+
+# %% tags=["figure", "nbval-ignore-output"]
+shown = "[CLS] we expected a dry cake but it was a [MASK] cake ."
+candidates = {}
+with torch.no_grad():
+    for name, model in {"left side": left, "both sides": both}.items():
+        p = model(encode(shown).to(device), torch.ones(1, 14, dtype=torch.bool, device=device))
+        candidates[name] = p[0, 11].softmax(0)
+axes = plt.subplots(1, 2, figsize=(8.5, 3.6), sharex=True)[1]
+vocabulary = list(ids)
+for ax, (name, p) in zip(axes, candidates.items(), strict=True):
+    top = p.topk(8)
+    ax.barh(range(8), top.values.cpu(), color="C0" if name == "both sides" else "C1")
+    ax.set_yticks(range(8), [vocabulary[i] for i in top.indices])
+    ax.invert_yaxis()
+    ax.set(title=f"{name}: {right[name]:.0%} right on the test", xlabel="probability")
+plt.suptitle("“we expected a dry cake but it was a ▢ cake”: what is hidden?")
+figure("hidden-word", alt="Both name good words; the one that sees both sides names kitchen words.")
+
+# %% [markdown]
+# Both know that a good word is missing, because of *expected a dry* and *but*. (To the left-side encoder, too, a *dry cake* says that it is about food.) But over the whole test, the words to the right help: the comparison is on the same hidden words.
+#
+# Now back to *dry*. Here are all statements in which it stands *before* its thing, each a point: the vector of *dry*, projected on the two directions in which they differ most.
+
+# %%
+before = {"kitchen": [], "weather": []}
+for one in train + validation + test:
+    if one.domain in before and "a dry" in one.text:
+        before[one.domain].append(one)
+food, walks = (our_batch(some) for some in before.values())
+
+
+def vectors_of_dry(encoder, batch, depth):
+    some, there = batch[:2]
+    is_dry = (some == ids["dry"]) & (some.roll(1, 1) == ids["a"])
+    with torch.no_grad():
+        x = encoder(some, there[:, None, None], depth)
+    return torch.stack([row[where][-1] for row, where in zip(x, is_dry, strict=True)]).cpu()
+
+
+def project(encoder, depth):
+    groups = [vectors_of_dry(encoder, batch, depth) for batch in (food, walks)]
+    x = torch.cat(groups)
+    x = x - x.mean(0)
+    axes = torch.linalg.svd(x, full_matrices=False).Vh[:2]
+    return (x @ axes.T).split([len(group) for group in groups])
+
+
+def separate(groups):
+    centres = [group.mean(0) for group in groups]
+    spread = torch.cat([group - c for group, c in zip(groups, centres, strict=True)])
+    return ((centres[0] - centres[1]).norm() / spread.square().sum(1).mean().sqrt()).item()
+
+
+# %% tags=["figure", "nbval-ignore-output"]
+def draw_dry(ax, encoder, depth):
+    for group, color, marker in zip(project(encoder, depth), ("C1", "C0"), "os", strict=True):
+        ax.plot(*group.T, marker, color=color, alpha=0.6)
+    ax.set(xticks=[], yticks=[], aspect="equal")
+    ax.margins(0.15)
+
+
+panels = {"as it is looked up": (both, 0), "left side only": (left, 2), "both sides": (both, 2)}
+axes = plt.subplots(1, 3, figsize=(9, 3.6))[1]
+for ax, (name, (model, depth)) in zip(axes, panels.items(), strict=True):
+    draw_dry(ax, model.encoder, depth)
+    ax.set_title(name)
+axes[0].text(0.03, 0.03, "● a dry cake", color="C1", transform=axes[0].transAxes)
+axes[0].text(0.03, 0.11, "■ a dry walk", color="C0", transform=axes[0].transAxes)
+plt.suptitle("Nobody told it, and yet dry has two meanings now")
+figure("two-meanings", alt="Two groups are mixed on the left and apart where both sides are read.")
+apart = {name: separate(project(model.encoder, 2)) for name, model in (("left", left), ("both", both))}
+claim(dry_apart_left=apart["left"], dry_apart_both_sides=apart["both"])
+
+# %% [markdown]
+# What separates the points on the left is only their position. The encoder that reads both sides has made two words out of one, because it needed to: what fits beside *dry cake* does not fit beside *dry walk*. That is what attention without a mask learns first. Move the controls: at which depth do the groups part?
+
+# %% tags=["live"]
+from coursekit.notebook.widgets import play
+
+
+def draw_depth(depth, sees):
+    draw_dry(plt.subplots(figsize=(4, 4))[1], (both if sees == "both sides" else left).encoder, depth)
+
+
+play(draw_depth, depth=[0, 1, 2], sees=["left side", "both sides"])
+
+# %% [markdown]
+# ## 10.6 Few labels
+#
+# Now the labels. A second head reads the vector of `[CLS]` alone and gives two logits. (A head on one position can say one thing about the whole statement; to name a word at each position it must stand at each.) The encoder below it may start from random weights, or from the **pre-trained** ones of the last section; training these further is **fine-tuning**.
+#
+# The test asks for something hard: *combinations* of clauses that training does not have. A statement such as *they expected a dry cake but it was a fresh cake* has the words of its opposite.
+#
+# Beside the networks stand three simple rivals: the majority, a **bag of words** (one weight a word, logistic regression), and a bag of words and of pairs of neighbours. Each method chooses its own learning rate, or weight decay, on the validation statements.
+
+# %%
+def bag(batch, pairs):
+    rows = torch.zeros(len(batch[0]), len(ids) + (len(ids) ** 2 if pairs else 0))
+    for row, text in zip(rows, batch[0].tolist(), strict=True):
+        text = [i for i in text if i >= 4]
+        for i in text:
+            row[i] += 1
+        for i, j in zip(text[:-1] if pairs else [], text[1:], strict=pairs):
+            row[len(ids) * (1 + i) + j] += 1
+    return rows
+
+
+def accuracy(logits, labels):
+    return (logits.argmax(1) == labels.cpu()).float().mean().item()
+
+
+def logistic(x, y, decay):
+    w = torch.zeros(x.shape[1], 2, requires_grad=True)
+    optimiser = torch.optim.LBFGS([w], max_iter=60)
+
+    def closure():
+        optimiser.zero_grad()
+        loss = F.cross_entropy(x @ w, y) + decay * w.square().sum()
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    return w.detach()
+
+# %%
+bags = {p: {name: bag(batch, p) for name, batch in parts.items()} for p in (False, True)}
+
+
+def score_bag(rows, pairs):
+    x, found = bags[pairs], []
+    used = x["train"][rows].any(0)
+    for decay in (1e-4, 1e-3, 1e-2):
+        w = logistic(x["train"][rows][:, used], labels[rows].cpu(), decay)
+        scores = [accuracy(x[name][:, used] @ w, parts[name][2]) for name in ("val", "test")]
+        found.append(scores)
+    return max(found)[1]
+
+
+def train_on(rows, seed, lr, start=None, targets=labels, steps=150):
+    torch.manual_seed(seed)
+    model, g = OurModel(OurEncoder(len(ids)), 2).to(device), seeded(seed)
+    if start is not None:
+        model.encoder.load_state_dict(start.encoder.state_dict())
+    picks = (rows[torch.randint(len(rows), (32,), generator=g)] for _ in range(steps))
+    batches = (((tokens[some], present[some]), targets[some]) for some in picks)
+    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
+    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss_of_label, **options)
+    return model.eval()
+
+
+def loss_of_label(logits, y):
+    return F.cross_entropy(logits[:, 0], y)  # position 0, [CLS]
+
+
+def score(model, name):
+    with torch.no_grad():
+        return accuracy(model(*parts[name][:2])[:, 0].cpu(), parts[name][2])
+
+
+# %% [markdown]
+# **Predict.** With 32 labelled statements: how many per cent of the test does the fine-tuned network get right?
+
+# %% tags=["predict"]
+guess = None  # per cent, such as 60
+
+# %% tags=["nbval-ignore-output"]
+starts = {"from scratch": None, "pre-trained": both}
+tried = torch.randperm(len(tokens), generator=seeded(9))[:128]
+lrs = {}
+for name, start in starts.items():
+    found = {lr: score(train_on(tried, 42, lr, start), "val") for lr in (1e-3, 3e-3, 1e-2)}
+    lrs[name] = max(found, key=found.get)
+    print(name, {lr: f"{value:.1%}" for lr, value in found.items()})
+
+# %% tags=["nbval-ignore-output"]
+sizes, results = (32, 128, 800), {}
+for n in sizes:
+    for seed in range(5):
+        rows = torch.randperm(len(tokens), generator=seeded(seed))[:n]
+        for name, start in starts.items():
+            model = train_on(rows, seed, lrs[name], start)
+            results.setdefault((name, n), []).append(score(model, "test"))
+        for name, pairs in {"bag of words": False, "words and pairs": True}.items():
+            results.setdefault((name, n), []).append(score_bag(rows, pairs))
+for name in ("bag of words", "words and pairs", *starts):
+    print(f"{name:16}", *(f"{np.mean(results[name, n]):7.1%}" for n in sizes))
+print("majority          ", f"{t_labels.float().mean():.1%}")
+few = np.subtract(results["pre-trained", 32], results["from scratch", 32])
+compare_guess(guess, 100 * np.mean(results["pre-trained", 32]), unit="per cent")
+
+# %% tags=["figure", "nbval-ignore-output"]
+colors = {"bag of words": "0.5", "words and pairs": "0.2", "from scratch": "C1", "pre-trained": "C0"}
+for name, color in colors.items():
+    each = np.array([results[name, n] for n in sizes])
+    error = each.std(1, ddof=1) / 5**0.5
+    plt.errorbar(sizes, each.mean(1), error, color=color, marker="o", capsize=3)
+    plt.text(870, each.mean(1)[-1], name, color=color, va="center")
+plt.axhline(0.5, linestyle=":", color="black", linewidth=1)
+plt.text(870, 0.5, "majority", va="center")
+plt.xscale("log")
+plt.xticks(sizes, sizes)
+plt.minorticks_off()
+plt.gca().set(xlabel="labelled statements", ylabel="right on the test", xlim=(28, 3000))
+plt.title("Reading without labels first saves labels")
+figure("few-labels", alt="Four lines rise with the number of labels; the pre-trained network leads.")
+
+# %% [markdown]
+# ## 10.7 What do the lines say?
+#
+# Weights of attention can be drawn as lines between words, the wider the larger, and such pictures are popular, because they look like an explanation. Here is what `[CLS]` reads in the last layer of three networks: one fine-tuned on the labels, one whose labels were **shuffled**, so that there was nothing to learn, and one that was never trained.
+
+# %% tags=["nbval-ignore-output"]
+from coursekit.inside.attention_maps import read_attention
+from coursekit.notebook.pictures import attention_lines
+
+everything = torch.arange(len(tokens))
+mixed = labels[torch.randperm(len(labels), generator=seeded(1))]
+torch.manual_seed(42)
+networks = {
+    "fine-tuned": train_on(everything, 42, lrs["pre-trained"], both, steps=300),
+    "labels shuffled": train_on(everything, 42, lrs["pre-trained"], both, mixed, steps=300),
+    "never trained": OurModel(OurEncoder(len(ids)), 2).to(device).eval(),
+}
+
+
+def what_cls_reads(model, batch):
+    maps = read_attention(as_library(model.encoder), *batch[:2])
+    return list(maps.values())[-1].mean(1)[:, 0].cpu()  # the mean of the heads
+
+
+# %% tags=["figure", "nbval-ignore-output"]
+sentence = "[CLS] they expected a dry cake but it was a fresh cake ."
+read, one = sentence.split(), encode(sentence).to(device)
+axes = plt.subplots(1, 3, figsize=(9, 4.4))[1]
+for ax, (name, model) in zip(axes, networks.items(), strict=True):
+    weights = what_cls_reads(model, (one, one > 0))
+    with torch.no_grad():
+        p = model(one, one > 0)[0, 0].softmax(0)[1]
+    attention_lines(ax, read[:1], read, weights, color="C0" if name == "fine-tuned" else "0.5")
+    ax.set_title(f"{name}\np(turned out well) = {p:.2f}", fontsize=11)
+plt.suptitle("Where [CLS] looks, with two controls")
+figure("lines", alt="Lines from [CLS] to each word for three networks; widths differ.")
+
+# %% [markdown]
+# Do wide lines name the words that matter? Hide one word at a time, and see whether the answer changes. That is an intervention, and not a picture. Over all test statements with an expectation: hide the word that got the widest line, or one at random.
+
+
+# %% tags=["nbval-ignore-output"]
+def flips(model, batch, choice):
+    some, there, _ = batch
+    changed = some.clone()
+    changed[torch.arange(len(some)), choice] = ids["[MASK]"]
+    with torch.no_grad():
+        before, after = (model(x, there)[:, 0].argmax(1) for x in (some, changed))
+    return (before != after).float().mean().item()
+
+
+model, batch = networks["fine-tuned"], our_batch([s for s in test if " but " in s.text])
+is_word = batch[1] & (batch[0] >= 4)
+lines = what_cls_reads(model, batch).masked_fill(~is_word.cpu(), -1)
+at_random = torch.rand(lines.shape, generator=seeded(0)).masked_fill(~is_word.cpu(), -1)
+outcome = [s.text.split() for s in test if " but " in s.text]
+widest, chance = (flips(model, batch, x.argmax(1)) for x in (lines, at_random))
+claim(flips_widest=widest, flips_random=chance)
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10.4 (investigate, 20 minutes).** Which word does it take? For the fine-tuned network, hide in turn the outcome, the expectation, *not*, *but*, and the thing; measure how often the answer flips, and what weight `[CLS]` gives to each. Then the same for the network with shuffled labels.
+# >
+# > | hidden | flips (fine-tuned) | weight | flips (shuffled) | weight |
+# > |---|---|---|---|---|
+# > | outcome | | | | |
+# > | expectation | | | | |
+# > | but | | | | |
+# > | the thing | | | | |
+# >
+# > Does the order of the weights predict the order of the flips?
+
+# %% [markdown]
+# ## What you now have
+#
+# - An encoder: the block you know, without the causal mask, with a mask for padding.
+# - A way to learn from text without labels, and without leaving one side of it out.
+# - A word with a vector for each of its meanings.
+# - A habit: a bag of words beside every classifier, forms held out for the test, a control beside every picture of attention.
+#
+# **What still fails.** An encoder reads and cannot write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) puts a decoder behind it, which completes the transformer of 2017.
+#
+# A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.
