@@ -48,7 +48,7 @@ EXPECTATIONS = (
 )
 """Clauses. {s} is a thing, {x} how it was, {o} an opposite of that, {w} who says so."""
 
-WHO = "we they you".split()
+WHO = ["we", "they", "you"]
 WHEN = "today", "this time"
 REACTIONS = (
     ("everyone was pleased", "people smiled", "the guests came again"),
@@ -78,7 +78,9 @@ def templates() -> list[list[str]]:
     """List the templates in groups: one clause, an outcome and a reaction, and two clauses."""
     facts = OUTCOMES + DENIALS
     single = [f"{fact} {{t}} ." for fact in facts] + [f"{{t}} {fact} ." for fact in facts]
-    caused = [f"{fact} so {{r}} ." for fact in facts] + [f"{{r}} because {fact} ." for fact in facts]
+    caused = [f"{fact} so {{r}} ." for fact in facts] + [
+        f"{{r}} because {fact} ." for fact in facts
+    ]
     first = [f"{hope} but {fact} ." for hope in EXPECTATIONS for fact in facts]
     last = [f"{fact} but {hope} ." for hope in EXPECTATIONS for fact in facts]
     return [single, caused, first, last]
@@ -136,7 +138,7 @@ def _fill(template: str, each: int, chance: random.Random) -> list[Statement]:
     return list(found.values())
 
 
-SPECIAL = "[PAD] [CLS] [SEP] [MASK]".split()
+SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[MASK]"]
 """Ids 0 to 3 of `number_words`, as BERT calls them; its own numbers are others."""
 
 

@@ -10,7 +10,6 @@
 # **Sources**: the encoder is that of Vaswani et al. (2017); BERT, masked tokens and the rule of 15, 80, 10 and 10 per cent are by Devlin et al. (2019). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
-import random
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +20,6 @@ from torch.testing import assert_close
 
 from coursekit.data.statements import number_words, statements
 from coursekit.exercises import encoder as exercises
-from coursekit.exercises.stub import answer_or
 from coursekit.notebook import Score, claim, claim_order, compare_guess, figure, setup
 
 device = setup("10_encoder", seed=42)
@@ -32,7 +30,9 @@ device = setup("10_encoder", seed=42)
 # A *round of funding* is not a *round of drinks*. Here are two sentences as BERT reads them, with the numbers of its vocabulary of 30,522 tokens (of the file `vocab.txt` of the uncased model, only those of our words).
 
 # %%
-known = "[CLS] 101 [SEP] 102 . 1012 a 1037 the 1996 of 1997 to 2000 he 2002 for 2005 his 2010 at 2012"
+known = (
+    "[CLS] 101 [SEP] 102 . 1012 a 1037 the 1996 of 1997 to 2000 he 2002 for 2005 his 2010 at 2012"
+)
 known += " new 2047 another 2178 round 2461 friends 2814 bar 3347 achieved 4719 invited 4778"
 known += " funding 4804 operations 3136 expand 7818 drinks 8974 startup 22752"
 bert = dict(zip(known.split()[::2], map(int, known.split()[1::2]), strict=True))
@@ -56,7 +56,9 @@ train, validation, test = statements()
 ids = number_words([one.text for one in train])
 for one in (train[3], train[300], test[200], test[-1]):
     print(one.label, one.text)
-dry = {label: [s for s in train if "dry" in s.text.split() and s.label == label] for label in (0, 1)}
+dry = {
+    label: [s for s in train if "dry" in s.text.split() and s.label == label] for label in (0, 1)
+}
 print(dry[0][0].text, "|", dry[1][0].text)
 print(len(train), len(validation), len(test), "statements,", len(ids), "tokens")
 
@@ -85,7 +87,7 @@ claim(distance_past=distance[attend_past], distance_both_ways=distance[attend])
 compare_guess(guess, distance[attend_past])
 
 # %% tags=["figure"]
-words = "we had a dry cake".split()
+words = ["we", "had", "a", "dry", "cake"]
 axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True)[1]
 for ax, allowed in zip(axes, (np.tril(np.ones((5, 5))), np.ones((5, 5))), strict=True):
     ax.imshow(allowed, cmap="Blues", vmin=0, vmax=1.6)
@@ -96,7 +98,9 @@ for ax, allowed in zip(axes, (np.tril(np.ones((5, 5))), np.ones((5, 5))), strict
     ax.grid(visible=False)
 axes[0].set(title="A GPT: dry can't see cake", ylabel="reads")
 axes[1].set_title("An encoder: it can")
-figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: every word reads every word.")
+figure(
+    "who-reads-whom", alt="Left: a lower triangle is allowed. Right: every word reads every word."
+)
 
 # %% [markdown]
 # Exactly zero: the word that decides comes later. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input. To *understand* a word, it is in the way. Without it, attention is called **bidirectional**, and a stack of such layers an **encoder**.
@@ -261,7 +265,9 @@ order = [0, 6, 3, 1, 5, 2, 4]
 change = {}
 with torch.no_grad():
     for what in ("with positions", "without"):
-        change[what] = (ours(text, everything)[:, order] - ours(text[:, order], everything)).abs().max()
+        change[what] = (
+            (ours(text, everything)[:, order] - ours(text[:, order], everything)).abs().max()
+        )
         ours.positions.weight.zero_()
 claim(shuffling_with_positions=change["with positions"], shuffling_without=change["without"])
 
@@ -271,6 +277,7 @@ claim(shuffling_with_positions=change["with positions"], shuffling_without=chang
 # ## 10.4 Texts of different lengths
 #
 # A batch is a rectangle, and statements are not equally long. So the short ones are filled up with a token that means nothing, **padding**. Position 0 gets a token, too: `[CLS]`, whose vector is free to collect what the whole statement says.
+
 
 # %%
 def our_batch(statements):
@@ -407,6 +414,7 @@ def pretrain(seed, causal=False, steps=1000, lr=4e-3):
     fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=next_token_loss, **options)
     return model.eval()
 
+
 # %% tags=["nbval-ignore-output"]
 left, both = pretrain(42, causal=True), pretrain(42)
 
@@ -426,8 +434,12 @@ logits = {"counts": counts.log().expand(int(asked.sum()), -1)}
 with torch.no_grad():
     for name, model in {"left side": left, "both sides": both}.items():
         logits[name] = model(hidden, t_present)[asked]
-right = {name: (one.argmax(1) == wanted[asked]).float().mean().item() for name, one in logits.items()}
-loss = {n: Score(F.cross_entropy(one, wanted[asked]), on=wanted[asked]) for n, one in logits.items()}
+right = {
+    name: (one.argmax(1) == wanted[asked]).float().mean().item() for name, one in logits.items()
+}
+loss = {
+    n: Score(F.cross_entropy(one, wanted[asked]), on=wanted[asked]) for n, one in logits.items()
+}
 for name, score in loss.items():
     print(f"{name:10} loss {score.value:.2f}, right {right[name]:.1%}")
 compare_guess(guess, right["both sides"])
@@ -504,7 +516,9 @@ axes[0].text(0.03, 0.03, "● a dry cake", color="C1", transform=axes[0].transAx
 axes[0].text(0.03, 0.11, "■ a dry walk", color="C0", transform=axes[0].transAxes)
 plt.suptitle("Nobody told it, and yet dry has two meanings now")
 figure("two-meanings", alt="Two groups are mixed on the left and apart where both sides are read.")
-apart = {name: separate(project(model.encoder, 2)) for name, model in (("left", left), ("both", both))}
+apart = {
+    name: separate(project(model.encoder, 2)) for name, model in (("left", left), ("both", both))
+}
 claim(dry_apart_left=apart["left"], dry_apart_both_sides=apart["both"])
 
 # %% [markdown]
@@ -515,7 +529,9 @@ from coursekit.notebook.widgets import play
 
 
 def draw_depth(depth, sees):
-    draw_dry(plt.subplots(figsize=(4, 4))[1], (both if sees == "both sides" else left).encoder, depth)
+    draw_dry(
+        plt.subplots(figsize=(4, 4))[1], (both if sees == "both sides" else left).encoder, depth
+    )
 
 
 play(draw_depth, depth=[0, 1, 2], sees=["left side", "both sides"])
@@ -528,6 +544,7 @@ play(draw_depth, depth=[0, 1, 2], sees=["left side", "both sides"])
 # The test asks for something hard: *combinations* of clauses that training does not have. A statement such as *they expected a dry cake but it was a fresh cake* has the words of its opposite.
 #
 # Beside the networks stand three simple rivals: the majority, a **bag of words** (one weight a word, logistic regression), and a bag of words and of pairs of neighbours. Each method chooses its own learning rate, or weight decay, on the validation statements.
+
 
 # %%
 def bag(batch, pairs):
@@ -557,6 +574,7 @@ def logistic(x, y, decay):
 
     optimiser.step(closure)
     return w.detach()
+
 
 # %%
 bags = {p: {name: bag(batch, p) for name, batch in parts.items()} for p in (False, True)}
@@ -625,7 +643,12 @@ few = np.subtract(results["pre-trained", 32], results["from scratch", 32])
 compare_guess(guess, 100 * np.mean(results["pre-trained", 32]), unit="per cent")
 
 # %% tags=["figure", "nbval-ignore-output"]
-colors = {"bag of words": "0.5", "words and pairs": "0.2", "from scratch": "C1", "pre-trained": "C0"}
+colors = {
+    "bag of words": "0.5",
+    "words and pairs": "0.2",
+    "from scratch": "C1",
+    "pre-trained": "C0",
+}
 for name, color in colors.items():
     each = np.array([results[name, n] for n in sizes])
     error = each.std(1, ddof=1) / 5**0.5
@@ -638,7 +661,9 @@ plt.xticks(sizes, sizes)
 plt.minorticks_off()
 plt.gca().set(xlabel="labelled statements", ylabel="right on the test", xlim=(28, 3000))
 plt.title("Reading without labels first saves labels")
-figure("few-labels", alt="Four lines rise with the number of labels; the pre-trained network leads.")
+figure(
+    "few-labels", alt="Four lines rise with the number of labels; the pre-trained network leads."
+)
 
 # %% [markdown]
 # ## 10.7 What do the lines say?

@@ -241,7 +241,9 @@ for lag, curve in curves.items():
     plt.text(lag, max(curve) + 0.03, f"Δ = {lag}", ha="center", color=f"C{lag // 3 - 1}")
 plt.plot(untrained, "--", color="0.5")
 plt.text(12.1, untrained[-1], "untrained", color="0.5", va="center")
-plt.gca().set(xlabel="lag (steps back)", ylabel="mean attention weight", ylim=(0, 1.1), xlim=(0, 14))
+plt.gca().set(
+    xlabel="lag (steps back)", ylabel="mean attention weight", ylim=(0, 1.1), xlim=(0, 14)
+)
 plt.title("Attention finds the lag")
 figure("lag", alt="Three curves peak at lags 3, 6 and 9; the untrained one is flat.")
 peaks = [int(np.argmax(curve)) for curve in curves.values()]
@@ -262,17 +264,27 @@ from coursekit.windows.masking import draw_masked, mask_tokens, pad_texts
 
 train, validation, _ = statements()
 ids = number_words([one.text for one in train])
-batch = [pad_texts([[1, *(ids[w] for w in s.text.split())] for s in p]) for p in (train, validation)]
+batch = [
+    pad_texts([[1, *(ids[w] for w in s.text.split())] for s in p]) for p in (train, validation)
+]
 (tokens, present), (t_tokens, t_present) = ([x.to(device) for x in pair] for pair in batch)
 hidden, wanted = mask_tokens(
-    t_tokens, 3, len(ids), torch.Generator().manual_seed(0), maskable=t_present & (t_tokens > 3), lowest=4
+    t_tokens,
+    3,
+    len(ids),
+    torch.Generator().manual_seed(0),
+    maskable=t_present & (t_tokens > 3),
+    lowest=4,
 )
 
 
 def score_size(width, seed=42, steps=500):
     torch.manual_seed(seed)
     sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=width, n_head=2)
-    model, g = MaskedTokenModel(Encoder(sizes, std=0.1)).to(device), torch.Generator().manual_seed(seed)
+    model, g = (
+        MaskedTokenModel(Encoder(sizes, std=0.1)).to(device),
+        torch.Generator().manual_seed(seed),
+    )
     batches = draw_masked(tokens, present, 3, len(ids), 32, g, lowest=4)
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
     fit(model, adamw(model, 4e-3), batches, loss=next_token_loss, **options)
