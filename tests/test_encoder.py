@@ -1,6 +1,8 @@
 """The encoder and its heads: equal to Hugging Face's BERT, and blind to padding."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -26,6 +28,7 @@ from coursekit.models.encoder import (
     to_bert,
 )
 
+ROOT = Path(__file__).parents[1]
 B, T, V, H, C = 2, 5, 11, 3, 12
 SIZES = {"vocab_size": V, "context": 16, "n_layer": 2, "n_head": H, "d_model": C}
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -356,10 +359,9 @@ def test_the_first_loss_on_hidden_tokens_is_that_of_a_blind_guess():
 
 
 def test_a_name_that_was_never_assigned_is_an_error():
-    table = torch.randn(9, 4)
-    with pytest.raises(NameError):
-        table[3]
-        print(row_of_round[:5])
+    program = "table[3]\nprint(row_of_round[:5])"  # the row is looked up, and thrown away
+    with pytest.raises(NameError, match="row_of_round"):
+        exec(program, {"table": torch.randn(9, 4)})
 
 
 def test_a_list_in_a_module_list_is_refused():
@@ -388,3 +390,8 @@ def test_a_sharp_question_reads_one_value():
         assert_close(attend(question, keys, values), values[i : i + 1], rtol=0, atol=1e-6)
         one_hot = attention_weights(question, keys)
         assert_close(one_hot, F.one_hot(torch.tensor([i]), T).float(), rtol=0, atol=1e-6)
+
+
+def test_the_first_transformer_is_of_2017():
+    lesson = (ROOT / "notebooks/src/10_encoder.py").read_text("utf-8")
+    assert set(re.findall(r"Vaswani et al\. \(?(\d{4})", lesson)) == {"2017"}

@@ -59,9 +59,7 @@ def test_a_stub_is_known_by_its_empty_body(answer):
     assert answer_or(answer, len) is len
 
 
-@pytest.mark.parametrize(
-    "answer", [answered, Answered, AnsweredWithAPass, lambda: ..., max, torch.zeros(2), 0, ""]
-)
+@pytest.mark.parametrize("answer", [answered, Answered, AnsweredWithAPass, lambda: ..., max, torch.zeros(2), 0, ""])
 def test_an_answer_is_taken(answer):
     assert not is_stub(answer)
     assert answer_or(answer, len) is answer

@@ -76,8 +76,9 @@ class Encoder(nn.Module):
         def block() -> Block:
             attention = MultiHeadAttention(width, config.n_head, rule, bias=True)
             feed_forward = FeedForward(width, activation)
-            options = {"norm_first": norm_first, "dropout": config.dropout}
-            return Block(attention, feed_forward, norm, **options)
+            return Block(
+                attention, feed_forward, norm, norm_first=norm_first, dropout=config.dropout
+            )
 
         self.embedding = nn.Embedding(config.vocab_size, width)
         self.segments = nn.Embedding(config.n_segment, width)

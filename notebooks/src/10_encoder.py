@@ -88,7 +88,7 @@ compare_guess(guess, distance[attend_past])
 
 # %% tags=["figure"]
 words = ["we", "had", "a", "dry", "cake"]
-axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True)[1]
+axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)[1]
 for ax, allowed in zip(axes, (np.tril(np.ones((5, 5))), np.ones((5, 5))), strict=True):
     ax.imshow(allowed, cmap="Blues", vmin=0, vmax=1.6)
     ax.plot([4], [3], "o", markersize=22, markerfacecolor="none", color="C1", markeredgewidth=3)
@@ -113,14 +113,14 @@ figure(
 keys = F.normalize(torch.randn(5, 8, generator=torch.Generator().manual_seed(1)), dim=1)
 values = torch.tensor([10.0, 20.0, 30.0, 40.0, 50.0])
 betas = np.geomspace(0.1, 100, 60)
-weights = torch.stack([(beta * keys @ keys[2]).softmax(0) for beta in betas])
+weights = torch.stack([(beta * keys @ keys[3]).softmax(0) for beta in betas])
 found = weights @ values
 claim(store_soft=found[0], store_hard=found[-1])
 
 # %% tags=["figure"]
-plt.figure(figsize=(8, 3.8))
+plt.figure(figsize=(5.8, 3.6))
 for k in range(5):
-    plt.semilogx(betas, weights[:, k], color="C1" if k == 2 else "0.6")
+    plt.semilogx(betas, weights[:, k], color="C1" if k == 3 else "0.6")
 plt.text(12, 0.85, "the key that we asked with", color="C1", ha="right")
 plt.text(0.3, 0.31, "soft: all five, nearly equal")
 plt.text(110, 0.06, "hard: one value, read exactly", ha="right")
@@ -129,7 +129,7 @@ plt.title("One number leads from an average to a lookup")
 figure("soft-to-hard", alt="Five weights near 0.2 at small β; one goes to 1 as β grows, four to 0.")
 
 # %% [markdown]
-# At a small $\beta$ the answer is nearly the mean of all values, 30 by chance; at a large one it is exactly the value stored under that key. **Hard attention** reads one value: its weights are a one-hot vector. **Soft attention** is everything between. Training needs the soft kind, because a lookup has no gradient with respect to the question. $1/\sqrt D$ is the $\beta$ a network starts with; it sharpens the question by growing $q$ and $k$.
+# At a small $\beta$ the answer is nearly the mean of all values, 30; at a large one it is exactly the value that is stored under the key, 40. **Hard attention** reads one value: its weights are a one-hot vector. **Soft attention** is everything between. Training needs the soft kind, because a lookup has no gradient with respect to the question. $1/\sqrt D$ is the $\beta$ a network starts with; it sharpens the question by growing $q$ and $k$.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.1 (warm-up, 5 minutes).** When are five numbers attention weights? "One number that is not 0" is not enough for hard attention, and "absolute values that sum to 1" is not enough for soft. Write `is_attention(weights)`: True if they could come out of a softmax, the hard ones at its limit included.
@@ -316,7 +316,7 @@ compare_guess(guess, blind[:, -1].mean(), unit="per cent")
 claim(padding_moves=blind[:, -1].mean(), padding_moves_with_mask=masked.max() / 100)
 
 # %% tags=["figure"]
-plt.figure(figsize=(8, 3.6))
+plt.figure(figsize=(5.8, 3.4))
 plt.plot(blind.T, color="C1", linewidth=0.8)
 plt.plot(masked.T, color="C0", linewidth=2)
 plt.text(10.1, blind[:, -1].mean(), "without a mask", color="C1", va="center")
@@ -453,7 +453,7 @@ with torch.no_grad():
     for name, model in {"left side": left, "both sides": both}.items():
         p = model(encode(shown).to(device), torch.ones(1, 14, dtype=torch.bool, device=device))
         candidates[name] = p[0, 11].softmax(0)
-axes = plt.subplots(1, 2, figsize=(8.5, 3.6), sharex=True)[1]
+axes = plt.subplots(1, 2, figsize=(6.6, 3.4), sharex=True)[1]
 vocabulary = list(ids)
 for ax, (name, p) in zip(axes, candidates.items(), strict=True):
     top = p.topk(8)
@@ -508,7 +508,7 @@ def draw_dry(ax, encoder, depth):
 
 
 panels = {"as it is looked up": (both, 0), "left side only": (left, 2), "both sides": (both, 2)}
-axes = plt.subplots(1, 3, figsize=(9, 3.6))[1]
+axes = plt.subplots(1, 3, figsize=(6.8, 3))[1]
 for ax, (name, (model, depth)) in zip(axes, panels.items(), strict=True):
     draw_dry(ax, model.encoder, depth)
     ax.set_title(name)
@@ -553,7 +553,7 @@ def bag(batch, pairs):
         text = [i for i in text if i >= 4]
         for i in text:
             row[i] += 1
-        for i, j in zip(text[:-1] if pairs else [], text[1:], strict=pairs):
+        for i, j in pairwise(text if pairs else []):
             row[len(ids) * (1 + i) + j] += 1
     return rows
 
@@ -692,7 +692,7 @@ def what_cls_reads(model, batch):
 # %% tags=["figure", "nbval-ignore-output"]
 sentence = "[CLS] they expected a dry cake but it was a fresh cake ."
 read, one = sentence.split(), encode(sentence).to(device)
-axes = plt.subplots(1, 3, figsize=(9, 4.4))[1]
+axes = plt.subplots(1, 3, figsize=(7, 4.2))[1]
 for ax, (name, model) in zip(axes, networks.items(), strict=True):
     weights = what_cls_reads(model, (one, one > 0))
     with torch.no_grad():

@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.inside.attention_maps import read_attention
 from coursekit.notebook import Score, claim, claim_order, compare_guess, figure, setup
 from coursekit.training.fit import fit
@@ -149,8 +150,7 @@ def train_reversal(seed, steps=1200, lr=3e-3):
     drawn = (draw(64, 4, 9, g) for _ in range(steps))
     batches = (((x, shift_right(y, START), x > 0), y.where(y > 0, -100)) for x, y in drawn)
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
-    loss = lambda logits, y: F.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=-100)
-    history = fit(model, adamw(model, lr), batches, loss=loss, **options)
+    history = fit(model, adamw(model, lr), batches, loss=next_token_loss, **options)
     return model.eval(), history.losses
 
 
@@ -182,7 +182,7 @@ claim(reverse_accuracy=seen, reverse_longer=np.mean(found[11:]))
 source, answer = draw(1, 7, 7, torch.Generator().manual_seed(3))
 maps = read_attention(model, source, shift_right(answer, START), source > 0)
 weights = maps["decoder.0.cross_attention"][0].mean(0).cpu()
-left, ax = plt.subplots(1, 2, figsize=(9, 4))[1]
+left, ax = plt.subplots(1, 2, figsize=(6.8, 3.4))[1]
 left.imshow(weights, cmap="Blues", vmin=0, vmax=1)
 left.set_xticks(range(7), write(source[0]))
 left.set_yticks(range(8), write(answer[0]))
@@ -258,7 +258,6 @@ claim(lag_peak=peaks[1], lag_weight=curves[6][6], lag_weight_untrained=untrained
 
 # %% tags=["nbval-ignore-output"]
 from coursekit.data.statements import number_words, statements
-from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.models.encoder import Encoder, EncoderConfig, MaskedTokenModel
 from coursekit.windows.masking import draw_masked, mask_tokens, pad_texts
 
