@@ -13,14 +13,14 @@ PARTS = statements()
 
 def test_there_are_enough_of_them_and_none_twice():
     texts = [one.text for part in PARTS for one in part]
-    assert [len(part) for part in PARTS] == [800, 160, 320]
+    assert [len(part) for part in PARTS] == [2176, 512, 896]
     assert len(set(texts)) == len(texts) >= 400
 
 
 def test_no_template_is_in_two_parts_and_no_word_in_a_later_part_only():
     forms = [{one.template for one in part} for part in PARTS]
-    assert [len(one) for one in forms] == [50, 10, 20]
-    assert len(set().union(*forms)) == 80 == len([t for group in templates() for t in group])
+    assert [len(one) for one in forms] == [34, 8, 14]
+    assert len(set().union(*forms)) == 56 == len([t for group in templates() for t in group])
     words = [{word for one in part for word in one.text.split()} for part in PARTS]
     assert words[1] | words[2] <= words[0]
 
@@ -28,7 +28,7 @@ def test_no_template_is_in_two_parts_and_no_word_in_a_later_part_only():
 def test_half_turned_out_well_in_each_domain_and_template():
     for part in PARTS:
         counts = Counter((one.template, one.domain, one.label) for one in part)
-        assert set(counts.values()) == {2}
+        assert set(counts.values()) == {8}
         assert {domain for _, domain, _ in counts} == set(DOMAINS)
 
 
@@ -76,3 +76,9 @@ def test_words_are_numbered_after_the_special_tokens():
     assert list(ids.values()) == list(range(len(ids)))
     assert list(ids)[:4] == ["[PAD]", "[CLS]", "[SEP]", "[MASK]"]
     assert list(ids)[4:] == sorted(list(ids)[4:])
+
+
+def test_more_of_them_are_cut_by_the_same_templates():
+    for few, many in zip(statements(16), PARTS, strict=True):
+        assert {one.template for one in few} == {one.template for one in many}
+        assert len(many) == 4 * len(few) == len({one.text for one in many})

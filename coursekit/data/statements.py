@@ -6,26 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 DOMAINS: dict[str, tuple[str, str, str]] = {
-    "travel": (
-        "train bus ferry tram flight",
-        "punctual swift quick quiet clean",
-        "late slow crowded noisy dirty",
-    ),
-    "kitchen": (
-        "soup bread cake stew pie",
-        "fresh tasty crisp warm tender",
-        "burnt stale bland dry salty",
-    ),
-    "delivery": (
-        "parcel letter crate lamp mirror",
-        "whole complete correct prompt new",
-        "broken missing wrong torn bent",
-    ),
-    "weather": (
-        "picnic walk harvest game parade",
-        "sunny dry mild calm bright",
-        "rainy stormy foggy snowy windy",
-    ),
+    "travel": ("train bus ferry", "punctual swift quiet", "late slow crowded"),
+    "kitchen": ("soup cake stew", "fresh tasty tender", "burnt stale dry"),
+    "delivery": ("parcel letter mirror", "whole complete correct", "broken wrong torn"),
+    "weather": ("picnic walk parade", "sunny dry mild", "rainy foggy windy"),
 }
 """For each domain its things, what is good about one, and what is bad: *dry* is both."""
 
@@ -81,36 +65,37 @@ def templates() -> list[list[str]]:
     caused = [f"{fact} so {{r}} ." for fact in facts] + [
         f"{{r}} because {fact} ." for fact in facts
     ]
-    first = [f"{hope} but {fact} ." for hope in EXPECTATIONS for fact in facts]
-    last = [f"{fact} but {hope} ." for hope in EXPECTATIONS for fact in facts]
+    first = [f"{hope} but {fact} ." for hope in EXPECTATIONS for fact in OUTCOMES]
+    last = [f"{fact} but {hope} ." for hope in EXPECTATIONS for fact in OUTCOMES]
     return [single, caused, first, last]
 
 
-def statements(each: int = 16) -> tuple[list[Statement], list[Statement], list[Statement]]:
+def statements(each: int = 64) -> tuple[list[Statement], list[Statement], list[Statement]]:
     """Make labelled statements: for training, for validation, and for the test.
 
-    Every clause of `OUTCOMES` and `DENIALS` is joined with a time, with a reaction, or with an
-    expectation that did not come true: 80 templates. Five eighths of each group are for training,
-    one eighth for validation, two for the test, drawn with a fixed seed: what is tested is a new
-    *combination* of known clauses. Each template is filled in `each` times, half of them with
-    something good, and as often in each of the four domains. With an expectation, the words for
-    good and bad come in pairs: which words occur says little about the label, and which of
-    them is the outcome says all.
+    Every clause of `OUTCOMES` and `DENIALS` is joined with a time or with a reaction, and every
+    outcome with an expectation that did not come true: 56 templates. Of each group about five
+    eighths are for training, one for validation and two for the test, drawn with a fixed seed:
+    what is tested is a new *combination* of known clauses. Each template is filled in `each`
+    times, half of them with something good, and as often in each of the four domains. With an
+    expectation, a word for good and one for bad occur: not which words there are makes the
+    label, but which of them is the outcome.
 
     All was written for this course; no sentence was taken from elsewhere.
 
     Args:
         each: statements for each template; a multiple of 8, for four domains and two labels.
+            Which templates are in which part does not depend on it.
 
     Raises:
         ValueError: if `each` is no multiple of 8, or so large that statements would repeat.
     """
     if not 8 <= each <= 64 or each % 8:
         raise ValueError(f"{each=} must be a multiple of 8 from 8 to 64")
-    chance = random.Random(42)
+    cut, chance = random.Random(42), random.Random(43)
     parts: tuple[list[Statement], ...] = ([], [], [])
     for group in templates():
-        shuffled = chance.sample(group, len(group))
+        shuffled = cut.sample(group, len(group))
         cuts = 0, len(group) * 5 // 8, len(group) * 6 // 8, len(group)
         for part, (begin, end) in zip(parts, pairwise(cuts), strict=True):
             part += [one for form in shuffled[begin:end] for one in _fill(form, each, chance)]

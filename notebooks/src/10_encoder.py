@@ -21,6 +21,7 @@ from torch.testing import assert_close
 from coursekit.data.statements import number_words, statements
 from coursekit.exercises import encoder as exercises
 from coursekit.notebook import Score, claim, claim_order, compare_guess, figure, setup
+from coursekit.notebook.pictures import attention_lines, name_lines
 
 device = setup("10_encoder", seed=42)
 
@@ -30,10 +31,10 @@ device = setup("10_encoder", seed=42)
 # A *round of funding* is not a *round of drinks*. Here are two sentences as BERT reads them, with the numbers of its vocabulary of 30,522 tokens (of the file `vocab.txt` of the uncased model, only those of our words).
 
 # %%
-known = (
-    "[CLS] 101 [SEP] 102 . 1012 a 1037 the 1996 of 1997 to 2000 he 2002 for 2005 his 2010 at 2012"
+known = "[CLS] 101 [SEP] 102 . 1012 a 1037 the 1996 of 1997 to 2000 he 2002 for 2005 his 2010"
+known += (
+    " at 2012 new 2047 another 2178 round 2461 friends 2814 bar 3347 achieved 4719 invited 4778"
 )
-known += " new 2047 another 2178 round 2461 friends 2814 bar 3347 achieved 4719 invited 4778"
 known += " funding 4804 operations 3136 expand 7818 drinks 8974 startup 22752"
 bert = dict(zip(known.split()[::2], map(int, known.split()[1::2]), strict=True))
 first = "[CLS] the startup achieved a new round of funding to expand operations . [SEP]"
@@ -54,13 +55,9 @@ claim(round_at=here, other_round_at=there, embedding_numbers=table.weight.numel(
 # %%
 train, validation, test = statements()
 ids = number_words([one.text for one in train])
-for one in (train[3], train[300], test[200], test[-1]):
+for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, one.text)
-dry = {
-    label: [s for s in train if "dry" in s.text.split() and s.label == label] for label in (0, 1)
-}
-print(dry[0][0].text, "|", dry[1][0].text)
-print(len(train), len(validation), len(test), "statements,", len(ids), "tokens")
+print(len(train), len(validation), len(test), "statements")
 
 # %% [markdown]
 # *Dry* is bad for a cake and good for a walk. Attention mixes the vectors of other words into that of *dry*, so it can tell. Or can it? A GPT's attention reads only what came before.
@@ -92,15 +89,11 @@ axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)[1]
 for ax, allowed in zip(axes, (np.tril(np.ones((5, 5))), np.ones((5, 5))), strict=True):
     ax.imshow(allowed, cmap="Blues", vmin=0, vmax=1.6)
     ax.plot([4], [3], "o", markersize=22, markerfacecolor="none", color="C1", markeredgewidth=3)
-    ax.set_xticks(range(5), words)
-    ax.set_yticks(range(5), words)
-    ax.set_xlabel("is read")
+    ax.set(xticks=range(5), xticklabels=words, yticks=range(5), yticklabels=words)
     ax.grid(visible=False)
 axes[0].set(title="A GPT: dry can't see cake", ylabel="reads")
 axes[1].set_title("An encoder: it can")
-figure(
-    "who-reads-whom", alt="Left: a lower triangle is allowed. Right: every word reads every word."
-)
+figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
 # Exactly zero: the word that decides comes later. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input. To *understand* a word, it is in the way. Without it, attention is called **bidirectional**, and a stack of such layers an **encoder**.
@@ -121,9 +114,8 @@ claim(store_soft=found[0], store_hard=found[-1])
 plt.figure(figsize=(5.8, 3.6))
 for k in range(5):
     plt.semilogx(betas, weights[:, k], color="C1" if k == 3 else "0.6")
-plt.text(12, 0.85, "the key that we asked with", color="C1", ha="right")
-plt.text(0.3, 0.31, "soft: all five, nearly equal")
-plt.text(110, 0.06, "hard: one value, read exactly", ha="right")
+plt.text(2.6, 0.85, "the key that we asked with", color="C1", ha="right")
+plt.text(0.1, 0.29, "soft: all five, nearly equal")
 plt.gca().set(xlabel="β, how sharp the question is", ylabel="weight", ylim=(-0.02, 1.05))
 plt.title("One number leads from an average to a lookup")
 figure("soft-to-hard", alt="Five weights near 0.2 at small β; one goes to 1 as β grows, four to 0.")
@@ -178,28 +170,25 @@ figure("layer", alt="Two columns: post-norm adds, then normalises; pre-norm norm
 
 
 # %%
-def our_attention(layer, x, allowed):
-    q, k, v = (
-        part(x).unflatten(-1, (layer.n_head, -1)).transpose(1, 2)
-        for part in (layer.q, layer.k, layer.v)
-    )
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    if allowed is not None:
-        scores = scores.masked_fill(~allowed, -torch.inf)
-    return layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
+def our_attention(part, x, allowed, n_head):
+    q, k, v = (part[n](x).unflatten(-1, (n_head, -1)).transpose(1, 2) for n in ("q", "k", "v"))
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
+    return part["out"]((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
 
 
 class OurLayer(nn.Module):
     def __init__(self, d, n_head, dropout):
         super().__init__()
         self.n_head, self.drop = n_head, nn.Dropout(dropout)
-        self.q, self.k, self.v, self.out = (nn.Linear(d, d) for _ in range(4))
+        self.attention = nn.ModuleDict({name: nn.Linear(d, d) for name in ("q", "k", "v", "out")})
         self.norm_1, self.norm_2 = nn.LayerNorm(d, eps=1e-12), nn.LayerNorm(d, eps=1e-12)
-        self.expand, self.shrink = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+        expand, back = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+        self.feed_forward = nn.ModuleDict({"expand": expand, "out": back})
 
     def forward(self, x, allowed):
-        x = self.norm_1(x + self.drop(our_attention(self, x, allowed)))
-        return self.norm_2(x + self.drop(self.shrink(F.gelu(self.expand(x)))))
+        x = self.norm_1(x + self.drop(our_attention(self.attention, x, allowed, self.n_head)))
+        inside = F.gelu(self.feed_forward["expand"](x))
+        return self.norm_2(x + self.drop(self.feed_forward["out"](inside)))
 
 
 # %% [markdown]
@@ -208,21 +197,20 @@ class OurLayer(nn.Module):
 
 # %%
 class OurEncoder(nn.Module):
-    def __init__(self, vocab_size, d=32, n_layer=2, n_head=4, dropout=0.1, causal=False):
+    def __init__(self, vocab_size, d=32, n_layer=2, n_head=4, dropout=0.0, causal=False):
         super().__init__()
-        self.words, self.positions = nn.Embedding(vocab_size, d), nn.Embedding(24, d)
-        for vectors in (self.words, self.positions):
-            nn.init.normal_(vectors.weight, std=0.1)
-        self.norm, self.drop = nn.LayerNorm(d, eps=1e-12), nn.Dropout(dropout)
-        self.layers = nn.ModuleList(OurLayer(d, n_head, dropout) for _ in range(n_layer))
+        self.embedding, self.positions = nn.Embedding(vocab_size, d), nn.Embedding(24, d)
+        nn.init.normal_(self.positions.weight, std=0.2)
+        self.embedding_norm, self.drop = nn.LayerNorm(d, eps=1e-12), nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(OurLayer(d, n_head, dropout) for _ in range(n_layer))
         self.causal = causal
 
     def forward(self, tokens, allowed, depth=None):
-        if self.causal:
-            allowed = allowed & torch.ones_like(tokens[0] @ tokens[:1].T, dtype=torch.bool).tril()
-        x = self.drop(self.norm(self.words(tokens) + self.positions.weight[: tokens.shape[1]]))
-        for layer in self.layers[:depth]:
-            x = layer(x, allowed)
+        steps = torch.arange(tokens.shape[1], device=tokens.device)
+        allowed = allowed & (steps <= steps[:, None]) if self.causal else allowed
+        x = self.drop(self.embedding_norm(self.embedding(tokens) + self.positions(steps)))
+        for block in self.blocks[:depth]:
+            x = block(x, allowed)
         return x
 
 
@@ -231,48 +219,21 @@ class OurEncoder(nn.Module):
 
 
 # %%
-import re
-
 from coursekit.models.encoder import Encoder, EncoderConfig
-
-renamed = {"^words": "embedding", "^norm": "embedding_norm", "^layers": "blocks"}
-renamed |= {r"\.(q|k|v|out)\.": r".attention.\1.", r"\.expand": ".feed_forward.expand"}
-renamed[r"\.shrink"] = ".feed_forward.out"
 
 
 def as_library(ours):
-    weights = {}
-    for name, weight in ours.state_dict().items():
-        for old, new in renamed.items():
-            name = re.sub(old, new, name)
-        weights[name] = weight
     library = Encoder(EncoderConfig(vocab_size=len(ids), context=24, n_layer=2, d_model=32))
     library.segments.weight.data.zero_()
-    library.load_state_dict(weights, strict=False)
+    library.load_state_dict(ours.state_dict(), strict=False)
     return library.to(device).eval()
 
 
-torch.manual_seed(42)
 ours, text = OurEncoder(len(ids)).to(device).eval(), encode("[CLS] we had a dry cake .").to(device)
-everything = torch.ones(1, 1, 1, text.shape[1], dtype=torch.bool, device=device)
-assert_close(as_library(ours)(text), ours(text, everything), rtol=1e-4, atol=1e-5)
+assert_close(as_library(ours)(text), ours(text, (text > 0)[:, None, None]), rtol=1e-4, atol=1e-5)
 
 # %% [markdown]
-# One more thing an encoder lacks without its second vector. Shuffle the words: do the vectors come out shuffled, and otherwise the same?
-
-# %%
-order = [0, 6, 3, 1, 5, 2, 4]
-change = {}
-with torch.no_grad():
-    for what in ("with positions", "without"):
-        change[what] = (
-            (ours(text, everything)[:, order] - ours(text[:, order], everything)).abs().max()
-        )
-        ours.positions.weight.zero_()
-claim(shuffling_with_positions=change["with positions"], shuffling_without=change["without"])
-
-# %% [markdown]
-# Without positions an encoder reads a bag of words: attention only asks *what* stands there. (The causal mask gives a GPT a little order for free; an encoder has none.)
+# Positions matter more here than in a GPT. Without them attention asks only *what* stands there: shuffle the words, and the vectors come out shuffled and otherwise the same (a test holds us to it).
 #
 # ## 10.4 Texts of different lengths
 #
@@ -287,9 +248,8 @@ def our_batch(statements):
     return tokens.to(device), (tokens > 0).to(device), labels.to(device)
 
 
-parts = {name: our_batch(p) for name, p in zip(("train", "val", "test"), (train, validation, test))}
+parts = {"train": our_batch(train), "val": our_batch(validation), "test": our_batch(test)}
 tokens, present, labels = parts["train"]
-print(tokens[:2].tolist(), present[:2].sum(1).tolist(), sep="\n")
 
 # %% [markdown]
 # **Predict.** A statement of seven tokens stands in a batch beside one of seventeen, so it gets ten tokens of padding. By how many per cent does the vector of its `[CLS]` change, in an encoder without any mask?
@@ -384,7 +344,7 @@ def hide_tokens(tokens, lot, kind, drawn):
 
 
 # %% [markdown]
-# Two encoders train on the 800 statements without their labels: one as above, one with the causal mask on top, which sees only the left side of each hidden word. All else is equal: data, hidden words, steps, sizes. The **head** is a linear layer at every position. (`fit` runs the five lines of lesson 2, and the learning rate falls along half a cosine.)
+# Two encoders train on the 2,176 statements without their labels: one as above, one with the causal mask on top, which sees only the left side of each hidden word. All else is equal: data, hidden words, steps, sizes. The **head** is a linear layer at every position. (`fit` runs the five lines of lesson 2, and the learning rate falls along half a cosine.)
 
 # %%
 from coursekit.evaluate.likelihood import next_token_loss
@@ -406,13 +366,18 @@ def seeded(seed):
     return torch.Generator().manual_seed(seed)
 
 
-def pretrain(seed, causal=False, steps=1000, lr=4e-3):
+# %%
+def train_it(model, batches, loss, lr, steps):
+    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
+    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss, **options)
+    return model.eval()
+
+
+def pretrain(seed, causal=False):
     torch.manual_seed(seed)
     model = OurModel(OurEncoder(len(ids), causal=causal), len(ids)).to(device)
-    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
-    batches = draw_masked(tokens, present, 3, len(ids), 32, seeded(seed), lowest=4)
-    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=next_token_loss, **options)
-    return model.eval()
+    batches = draw_masked(tokens, present, 3, len(ids), 64, seeded(seed), lowest=4)
+    return train_it(model, batches, next_token_loss, lr=5e-3, steps=1000)
 
 
 # %% tags=["nbval-ignore-output"]
@@ -426,115 +391,81 @@ guess = None  # of the encoder that sees both sides, such as 0.3
 
 # %% tags=["nbval-ignore-output"]
 t_tokens, t_present, t_labels = parts["test"]
-words_of_test = t_present & (t_tokens >= 4)
-hidden, wanted = mask_tokens(t_tokens, 3, len(ids), seeded(0), maskable=words_of_test, lowest=4)
+hidden, wanted = mask_tokens(t_tokens, 3, len(ids), seeded(0), maskable=t_tokens >= 4, lowest=4)
 asked = wanted >= 0
 counts = torch.bincount(tokens[tokens >= 4], minlength=len(ids)).float() + 1e-3
 logits = {"counts": counts.log().expand(int(asked.sum()), -1)}
 with torch.no_grad():
     for name, model in {"left side": left, "both sides": both}.items():
         logits[name] = model(hidden, t_present)[asked]
-right = {
-    name: (one.argmax(1) == wanted[asked]).float().mean().item() for name, one in logits.items()
-}
-loss = {
-    n: Score(F.cross_entropy(one, wanted[asked]), on=wanted[asked]) for n, one in logits.items()
-}
-for name, score in loss.items():
-    print(f"{name:10} loss {score.value:.2f}, right {right[name]:.1%}")
+y, loss, right = wanted[asked], {}, {}
+for name, one in logits.items():
+    loss[name] = Score(F.cross_entropy(one, y), on=y)
+    right[name] = (one.argmax(1) == y).float().mean().item()
+    print(f"{name:10} loss {loss[name].value:.2f}, right {right[name]:.1%}")
 compare_guess(guess, right["both sides"])
 claim_order(left_beats_counts=(loss["left side"], loss["counts"]))
 claim_order(both_sides_beat_left=(loss["both sides"], loss["left side"]))
 
-# %% tags=["figure", "nbval-ignore-output"]
-shown = "[CLS] we expected a dry cake but it was a [MASK] cake ."
-candidates = {}
-with torch.no_grad():
-    for name, model in {"left side": left, "both sides": both}.items():
-        p = model(encode(shown).to(device), torch.ones(1, 14, dtype=torch.bool, device=device))
-        candidates[name] = p[0, 11].softmax(0)
-axes = plt.subplots(1, 2, figsize=(6.6, 3.4), sharex=True)[1]
-vocabulary = list(ids)
-for ax, (name, p) in zip(axes, candidates.items(), strict=True):
-    top = p.topk(8)
-    ax.barh(range(8), top.values.cpu(), color="C0" if name == "both sides" else "C1")
-    ax.set_yticks(range(8), [vocabulary[i] for i in top.indices])
-    ax.invert_yaxis()
-    ax.set(title=f"{name}: {right[name]:.0%} right on the test", xlabel="probability")
-plt.suptitle("“we expected a dry cake but it was a ▢ cake”: what is hidden?")
-figure("hidden-word", alt="Both name good words; the one that sees both sides names kitchen words.")
-
 # %% [markdown]
-# Both know that a good word is missing, because of *expected a dry* and *but*. (To the left-side encoder, too, a *dry cake* says that it is about food.) But over the whole test, the words to the right help: the comparison is on the same hidden words.
+# The words to the right help, on the same hidden words. (Half is much, for many a hidden *train* could as well be a *bus*.)
 #
-# Now back to *dry*. Here are all statements in which it stands *before* its thing, each a point: the vector of *dry*, projected on the two directions in which they differ most.
+# Now back to *dry*. Put six things behind it, in three frames such as *it was a dry … today*, and collect the vectors of *dry*. What the frame contributes, the mean over the six, is taken away.
 
 # %%
-before = {"kitchen": [], "weather": []}
-for one in train + validation + test:
-    if one.domain in before and "a dry" in one.text:
-        before[one.domain].append(one)
-food, walks = (our_batch(some) for some in before.values())
+frames = ("it was a dry {} today .", "we had a dry {} .", "they had a dry {} this time .")
+foods, outings = ["soup", "cake", "stew"], ["picnic", "walk", "parade"]
 
 
-def vectors_of_dry(encoder, batch, depth):
-    some, there = batch[:2]
-    is_dry = (some == ids["dry"]) & (some.roll(1, 1) == ids["a"])
-    with torch.no_grad():
-        x = encoder(some, there[:, None, None], depth)
-    return torch.stack([row[where][-1] for row, where in zip(x, is_dry, strict=True)]).cpu()
+def vectors_of_dry(encoder, depth):
+    found = []
+    for frame in frames:
+        texts = torch.cat([encode("[CLS] " + frame.format(s)) for s in foods + outings]).to(device)
+        with torch.no_grad():
+            x = encoder(texts, (texts > 0)[:, None, None], depth)[texts == ids["dry"]]
+        found.append((x - x.mean(0)).cpu())
+    return torch.stack(found, 1)  # (6 things, 3 frames, 32)
 
 
-def project(encoder, depth):
-    groups = [vectors_of_dry(encoder, batch, depth) for batch in (food, walks)]
-    x = torch.cat(groups)
-    x = x - x.mean(0)
-    axes = torch.linalg.svd(x, full_matrices=False).Vh[:2]
-    return (x @ axes.T).split([len(group) for group in groups])
-
-
-def separate(groups):
-    centres = [group.mean(0) for group in groups]
-    spread = torch.cat([group - c for group, c in zip(groups, centres, strict=True)])
-    return ((centres[0] - centres[1]).norm() / spread.square().sum(1).mean().sqrt()).item()
+def separate(x):
+    centres = x[:3].mean((0, 1)) - x[3:].mean((0, 1))
+    within = torch.cat([x[:3] - x[:3].mean((0, 1)), x[3:] - x[3:].mean((0, 1))])
+    return (centres.norm() / within.square().sum(-1).mean().sqrt().clamp(min=1e-3)).item()
 
 
 # %% tags=["figure", "nbval-ignore-output"]
 def draw_dry(ax, encoder, depth):
-    for group, color, marker in zip(project(encoder, depth), ("C1", "C0"), "os", strict=True):
-        ax.plot(*group.T, marker, color=color, alpha=0.6)
-    ax.set(xticks=[], yticks=[], aspect="equal")
-    ax.margins(0.15)
+    x = vectors_of_dry(encoder, depth)
+    axes = torch.linalg.svd(vectors_of_dry(both.encoder, 2).flatten(0, 1)).Vh[:2]
+    for group, color, marker in ((x[:3], "C1", "o"), (x[3:], "C0", "s")):
+        ax.plot(*(group @ axes.T).flatten(0, 1).T, marker, color=color, alpha=0.6)
+    ax.set(xticks=[], yticks=[], xlim=(-3.5, 3.5), ylim=(-3.5, 3.5))
 
 
-panels = {"as it is looked up": (both, 0), "left side only": (left, 2), "both sides": (both, 2)}
-axes = plt.subplots(1, 3, figsize=(6.8, 3))[1]
+panels = {"looked up": (both, 0), "left side only": (left, 2), "both sides": (both, 2)}
+axes = plt.subplots(1, 3, figsize=(6.8, 2.8))[1]
 for ax, (name, (model, depth)) in zip(axes, panels.items(), strict=True):
     draw_dry(ax, model.encoder, depth)
-    ax.set_title(name)
-axes[0].text(0.03, 0.03, "● a dry cake", color="C1", transform=axes[0].transAxes)
-axes[0].text(0.03, 0.11, "■ a dry walk", color="C0", transform=axes[0].transAxes)
+    ax.set_title(name, fontsize=11)
+axes[0].text(-3.2, -2.5, "● a dry cake, soup, stew", color="C1")
+axes[0].text(-3.2, -3.2, "■ a dry walk, picnic, …", color="C0")
 plt.suptitle("Nobody told it, and yet dry has two meanings now")
-figure("two-meanings", alt="Two groups are mixed on the left and apart where both sides are read.")
-apart = {
-    name: separate(project(model.encoder, 2)) for name, model in (("left", left), ("both", both))
-}
-claim(dry_apart_left=apart["left"], dry_apart_both_sides=apart["both"])
+figure("two-meanings", alt="One point on the left and in the middle; two groups on the right.")
+one_point, two_groups = (vectors_of_dry(model.encoder, 2) for model in (left, both))
+claim(dry_spread_left=one_point.abs().max(), dry_apart=separate(two_groups))
 
 # %% [markdown]
-# What separates the points on the left is only their position. The encoder that reads both sides has made two words out of one, because it needed to: what fits beside *dry cake* does not fit beside *dry walk*. That is what attention without a mask learns first. Move the controls: at which depth do the groups part?
+# Looked up, or read from the left, *dry* is one point: nothing of what comes after it can be in its vector. The encoder that reads both sides has made two words out of one, and nobody told it which things are food. That is what attention without a mask learns first. Move the control: at which depth do the groups part?
 
 # %% tags=["live"]
 from coursekit.notebook.widgets import play
 
 
-def draw_depth(depth, sees):
-    draw_dry(
-        plt.subplots(figsize=(4, 4))[1], (both if sees == "both sides" else left).encoder, depth
-    )
+def draw_depth(depth):
+    draw_dry(plt.subplots(figsize=(4, 4))[1], both.encoder, depth)
 
 
-play(draw_depth, depth=[0, 1, 2], sees=["left side", "both sides"])
+play(draw_depth, depth=[0, 1, 2])
 
 # %% [markdown]
 # ## 10.6 Few labels
@@ -543,63 +474,38 @@ play(draw_depth, depth=[0, 1, 2], sees=["left side", "both sides"])
 #
 # The test asks for something hard: *combinations* of clauses that training does not have. A statement such as *they expected a dry cake but it was a fresh cake* has the words of its opposite.
 #
-# Beside the networks stand three simple rivals: the majority, a **bag of words** (one weight a word, logistic regression), and a bag of words and of pairs of neighbours. Each method chooses its own learning rate, or weight decay, on the validation statements.
+# Beside the networks stand three simple rivals: the majority, a **bag of words** (one weight a word, logistic regression), and a bag of words and of pairs of neighbours. Each method chooses its own learning rate, or the penalty on its weights, on the validation statements.
 
 
 # %%
-def bag(batch, pairs):
-    rows = torch.zeros(len(batch[0]), len(ids) + (len(ids) ** 2 if pairs else 0))
-    for row, text in zip(rows, batch[0].tolist(), strict=True):
-        text = [i for i in text if i >= 4]
-        for i in text:
-            row[i] += 1
-        for i, j in pairwise(text if pairs else []):
-            row[len(ids) * (1 + i) + j] += 1
-    return rows
+from coursekit.models.bag import count_words, fit_logistic
 
 
-def accuracy(logits, labels):
-    return (logits.argmax(1) == labels.cpu()).float().mean().item()
-
-
-def logistic(x, y, decay):
-    w = torch.zeros(x.shape[1], 2, requires_grad=True)
-    optimiser = torch.optim.LBFGS([w], max_iter=60)
-
-    def closure():
-        optimiser.zero_grad()
-        loss = F.cross_entropy(x @ w, y) + decay * w.square().sum()
-        loss.backward()
-        return loss
-
-    optimiser.step(closure)
-    return w.detach()
-
-
-# %%
-bags = {p: {name: bag(batch, p) for name, batch in parts.items()} for p in (False, True)}
+bags = {}
+for pairs in (False, True):
+    for name, (words, *_) in parts.items():
+        bags[pairs, name] = count_words(words, len(ids), pairs=pairs, lowest=4)
 
 
 def score_bag(rows, pairs):
-    x, found = bags[pairs], []
-    used = x["train"][rows].any(0)
+    x = {name: bags[pairs, name][:, bags[pairs, "train"][rows].any(0)] for name in parts}
+    found = []
     for decay in (1e-4, 1e-3, 1e-2):
-        w = logistic(x["train"][rows][:, used], labels[rows].cpu(), decay)
-        scores = [accuracy(x[name][:, used] @ w, parts[name][2]) for name in ("val", "test")]
-        found.append(scores)
+        w = fit_logistic(x["train"][rows], labels[rows], 2, decay)
+        right = [(x[n] @ w).argmax(1) == parts[n][2] for n in ("val", "test")]
+        found.append([one.float().mean().item() for one in right])
     return max(found)[1]
 
 
-def train_on(rows, seed, lr, start=None, targets=labels, steps=150):
+# %%
+def train_on(rows, seed, lr, start=None, targets=labels, steps=160):
     torch.manual_seed(seed)
     model, g = OurModel(OurEncoder(len(ids)), 2).to(device), seeded(seed)
     if start is not None:
         model.encoder.load_state_dict(start.encoder.state_dict())
     picks = (rows[torch.randint(len(rows), (32,), generator=g)] for _ in range(steps))
     batches = (((tokens[some], present[some]), targets[some]) for some in picks)
-    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
-    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss_of_label, **options)
-    return model.eval()
+    return train_it(model, batches, loss_of_label, lr, steps)
 
 
 def loss_of_label(logits, y):
@@ -608,26 +514,27 @@ def loss_of_label(logits, y):
 
 def score(model, name):
     with torch.no_grad():
-        return accuracy(model(*parts[name][:2])[:, 0].cpu(), parts[name][2])
+        right = model(*parts[name][:2])[:, 0].argmax(1) == parts[name][2]
+    return right.float().mean().item()
 
 
 # %% [markdown]
-# **Predict.** With 32 labelled statements: how many per cent of the test does the fine-tuned network get right?
+# **Predict.** With 512 labelled statements: how many per cent of the test does the fine-tuned network get right?
 
 # %% tags=["predict"]
 guess = None  # per cent, such as 60
 
 # %% tags=["nbval-ignore-output"]
 starts = {"from scratch": None, "pre-trained": both}
-tried = torch.randperm(len(tokens), generator=seeded(9))[:128]
+tried = torch.randperm(len(tokens), generator=seeded(9))[:512]
 lrs = {}
 for name, start in starts.items():
-    found = {lr: score(train_on(tried, 42, lr, start), "val") for lr in (1e-3, 3e-3, 1e-2)}
+    found = {lr: score(train_on(tried, 42, lr, start), "val") for lr in (1e-3, 3e-3)}
     lrs[name] = max(found, key=found.get)
     print(name, {lr: f"{value:.1%}" for lr, value in found.items()})
 
 # %% tags=["nbval-ignore-output"]
-sizes, results = (32, 128, 800), {}
+sizes, results = (64, 512, 2176), {}
 for n in sizes:
     for seed in range(5):
         rows = torch.randperm(len(tokens), generator=seeded(seed))[:n]
@@ -636,34 +543,27 @@ for n in sizes:
             results.setdefault((name, n), []).append(score(model, "test"))
         for name, pairs in {"bag of words": False, "words and pairs": True}.items():
             results.setdefault((name, n), []).append(score_bag(rows, pairs))
-for name in ("bag of words", "words and pairs", *starts):
+rows_of_table = ("bag of words", "words and pairs", *starts)
+for name in rows_of_table:
     print(f"{name:16}", *(f"{np.mean(results[name, n]):7.1%}" for n in sizes))
 print("majority          ", f"{t_labels.float().mean():.1%}")
-few = np.subtract(results["pre-trained", 32], results["from scratch", 32])
-compare_guess(guess, 100 * np.mean(results["pre-trained", 32]), unit="per cent")
+gain = {n: np.subtract(results["pre-trained", n], results["from scratch", n]) for n in sizes}
+compare_guess(guess, 100 * np.mean(results["pre-trained", 512]), unit="per cent")
+claim(gain_of_64_labels=100 * gain[64].mean(), gain_of_all_labels=100 * gain[2176].mean())
+claim(network_over_majority=100 * np.mean(results["pre-trained", 2176]) - 50)
 
 # %% tags=["figure", "nbval-ignore-output"]
-colors = {
-    "bag of words": "0.5",
-    "words and pairs": "0.2",
-    "from scratch": "C1",
-    "pre-trained": "C0",
-}
-for name, color in colors.items():
-    each = np.array([results[name, n] for n in sizes])
-    error = each.std(1, ddof=1) / 5**0.5
-    plt.errorbar(sizes, each.mean(1), error, color=color, marker="o", capsize=3)
-    plt.text(870, each.mean(1)[-1], name, color=color, va="center")
-plt.axhline(0.5, linestyle=":", color="black", linewidth=1)
-plt.text(870, 0.5, "majority", va="center")
-plt.xscale("log")
-plt.xticks(sizes, sizes)
-plt.minorticks_off()
-plt.gca().set(xlabel="labelled statements", ylabel="right on the test", xlim=(28, 3000))
+plt.figure(figsize=(6.2, 4))
+for name, color in zip(rows_of_table, ("0.6", "0.2", "C1", "C0"), strict=True):
+    each = 100 * np.array([results[name, n] for n in sizes])
+    plt.errorbar(sizes, each.mean(1), each.std(1, ddof=1) / 5**0.5, color=color, marker="o")
+    plt.plot(sizes, each.mean(1), color=color, label=name)
+plt.plot(sizes, [50] * len(sizes), ":", color="black", label="majority")
+plt.gca().set(xlabel="labelled statements", ylabel="right on the test (per cent)", xscale="log")
+plt.gca().set(xlim=(56, 2300), ylim=(45, 100), xticks=sizes, xticklabels=sizes)
+name_lines(plt.gca())
 plt.title("Reading without labels first saves labels")
-figure(
-    "few-labels", alt="Four lines rise with the number of labels; the pre-trained network leads."
-)
+figure("few-labels", alt="Four lines rise with the number of labels, all above the majority.")
 
 # %% [markdown]
 # ## 10.7 What do the lines say?
@@ -672,21 +572,14 @@ figure(
 
 # %% tags=["nbval-ignore-output"]
 from coursekit.inside.attention_maps import read_attention
-from coursekit.notebook.pictures import attention_lines
 
-everything = torch.arange(len(tokens))
+all_rows = torch.arange(len(tokens))
 mixed = labels[torch.randperm(len(labels), generator=seeded(1))]
-torch.manual_seed(42)
 networks = {
-    "fine-tuned": train_on(everything, 42, lrs["pre-trained"], both, steps=300),
-    "labels shuffled": train_on(everything, 42, lrs["pre-trained"], both, mixed, steps=300),
+    "fine-tuned": train_on(all_rows, 42, lrs["pre-trained"], both, steps=300),
+    "labels shuffled": train_on(all_rows, 42, lrs["pre-trained"], both, mixed, steps=300),
     "never trained": OurModel(OurEncoder(len(ids)), 2).to(device).eval(),
 }
-
-
-def what_cls_reads(model, batch):
-    maps = read_attention(as_library(model.encoder), *batch[:2])
-    return list(maps.values())[-1].mean(1)[:, 0].cpu()  # the mean of the heads
 
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -694,7 +587,8 @@ sentence = "[CLS] they expected a dry cake but it was a fresh cake ."
 read, one = sentence.split(), encode(sentence).to(device)
 axes = plt.subplots(1, 3, figsize=(7, 4.2))[1]
 for ax, (name, model) in zip(axes, networks.items(), strict=True):
-    weights = what_cls_reads(model, (one, one > 0))
+    maps = read_attention(as_library(model.encoder), one)
+    weights = maps["blocks.1.attention"][0].mean(0)[:1].cpu()  # the mean of the heads
     with torch.no_grad():
         p = model(one, one > 0)[0, 0].softmax(0)[1]
     attention_lines(ax, read[:1], read, weights, color="C0" if name == "fine-tuned" else "0.5")
@@ -703,26 +597,7 @@ plt.suptitle("Where [CLS] looks, with two controls")
 figure("lines", alt="Lines from [CLS] to each word for three networks; widths differ.")
 
 # %% [markdown]
-# Do wide lines name the words that matter? Hide one word at a time, and see whether the answer changes. That is an intervention, and not a picture. Over all test statements with an expectation: hide the word that got the widest line, or one at random.
-
-
-# %% tags=["nbval-ignore-output"]
-def flips(model, batch, choice):
-    some, there, _ = batch
-    changed = some.clone()
-    changed[torch.arange(len(some)), choice] = ids["[MASK]"]
-    with torch.no_grad():
-        before, after = (model(x, there)[:, 0].argmax(1) for x in (some, changed))
-    return (before != after).float().mean().item()
-
-
-model, batch = networks["fine-tuned"], our_batch([s for s in test if " but " in s.text])
-is_word = batch[1] & (batch[0] >= 4)
-lines = what_cls_reads(model, batch).masked_fill(~is_word.cpu(), -1)
-at_random = torch.rand(lines.shape, generator=seeded(0)).masked_fill(~is_word.cpu(), -1)
-outcome = [s.text.split() for s in test if " but " in s.text]
-widest, chance = (flips(model, batch, x.argmax(1)) for x in (lines, at_random))
-claim(flips_widest=widest, flips_random=chance)
+# The widest line of the trained network may well lead to a word without a meaning, such as *a*: by the last layer its vector holds what it has gathered from its neighbours. And a network with nothing to learn draws lines as bold. Lines show where numbers were taken from, not why the answer is what it is. An **intervention** shows more: hide a word, and see whether the answer changes.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.4 (investigate, 20 minutes).** Which word does it take? For the fine-tuned network, hide in turn the outcome, the expectation, *not*, *but*, and the thing; measure how often the answer flips, and what weight `[CLS]` gives to each. Then the same for the network with shuffled labels.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10b · An encoder that answers
 #
-# An encoder reads in both directions and writes nothing. A GPT writes and reads in one direction. The transformer of 2017 had both halves: one reads a sequence whole, the other writes the answer, a token at a time. You build the missing piece, and it learns to reverse what it reads. Then two smaller questions about attention: does it find the right lag, and do larger models learn more?
+# An encoder reads in both directions and writes nothing. A GPT writes and reads in one direction. The transformer of 2017 had both halves: the first reads a sequence whole, the second writes the answer, a token at a time. You build the missing piece, and it learns to reverse what it reads. Then two smaller questions about attention: does it find the right lag, and do larger models learn more?
 #
 # **Before**: lesson 10 (the encoder, padding).
 #
@@ -34,10 +34,10 @@ device = setup("10b_reverse", seed=42)
 from coursekit.notebook.diagram import Diagram
 
 d = Diagram()
-d.box("source", 0, 6, kind="data")
+d.box("source", 0, 5, kind="data")
 d.box("attention", 0, 4, kind="parameters")
 d.box("feed-forward", 0, 3, kind="parameters")
-d.box("shifted targets", 1, 6, kind="data")
+d.box("shifted targets", 1, 5, kind="data")
 d.box("causal attention", 1, 4, kind="parameters")
 d.box("cross-attention", 1, 3, kind="parameters")
 d.box("feed-forward ", 1, 2, kind="parameters")
@@ -142,12 +142,12 @@ for source, answer in zip(*draw(3, 4, 9, g), strict=True):
 
 
 # %% tags=["nbval-ignore-output"]
-def train_reversal(seed, steps=1200, lr=3e-3):
+def train_reversal(seed, steps=1000, lr=3e-3):
     torch.manual_seed(seed)
     sizes = {"n_encoder": 1, "n_decoder": 1, "n_head": 4, "d_model": 64}
     model = EncoderDecoder(EncoderDecoderConfig(vocab_size=13, **sizes)).to(device)
     g = torch.Generator().manual_seed(seed)
-    drawn = (draw(64, 4, 9, g) for _ in range(steps))
+    drawn = (draw(32, 4, 9, g) for _ in range(steps))
     batches = (((x, shift_right(y, START), x > 0), y.where(y > 0, -100)) for x, y in drawn)
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
     history = fit(model, adamw(model, lr), batches, loss=next_token_loss, **options)
@@ -179,7 +179,8 @@ compare_guess(guess, 100 * found[11], unit="per cent")
 claim(reverse_accuracy=seen, reverse_longer=np.mean(found[11:]))
 
 # %% tags=["figure", "nbval-ignore-output"]
-source, answer = draw(1, 7, 7, torch.Generator().manual_seed(3))
+source = torch.tensor([[LETTERS.index(c) + 3 for c in "deafbig"]], device=device)
+answer = F.pad(source.flip(1), (0, 1), value=END)
 maps = read_attention(model, source, shift_right(answer, START), source > 0)
 weights = maps["decoder.0.cross_attention"][0].mean(0).cpu()
 left, ax = plt.subplots(1, 2, figsize=(6.8, 3.4))[1]
@@ -236,11 +237,12 @@ def lag_weights(seed, lag, steps=300):
 # %% tags=["figure", "nbval-ignore-output"]
 curves = {lag: lag_weights(42, lag) for lag in (3, 6, 9)}
 untrained = lag_weights(42, 6, steps=0)
+plt.figure(figsize=(5.8, 3.4))
 for lag, curve in curves.items():
     plt.plot(curve, "o-", color=f"C{lag // 3 - 1}")
     plt.text(lag, max(curve) + 0.03, f"Δ = {lag}", ha="center", color=f"C{lag // 3 - 1}")
 plt.plot(untrained, "--", color="0.5")
-plt.text(12.1, untrained[-1], "untrained", color="0.5", va="center")
+plt.text(12, untrained[-1] + 0.05, "untrained", color="0.5", ha="center")
 plt.gca().set(
     xlabel="lag (steps back)", ylabel="mean attention weight", ylim=(0, 1.1), xlim=(0, 14)
 )
@@ -293,13 +295,16 @@ def score_size(width, seed=42, steps=500):
 
 
 # %% tags=["figure", "nbval-ignore-output"]
+plt.figure(figsize=(5.8, 3.4))
 small, middle, large = (score_size(width) for width in (4, 12, 36))
 sizes, scores = zip(small, middle, large, strict=True)
 plt.semilogx(sizes, [score.value for score in scores], "o-")
 for size, score in zip(sizes, scores, strict=True):
-    plt.text(size, score.value + 0.03, f"{size:,} weights", ha="center")
-plt.gca().set(xlabel="weights", ylabel="loss on hidden words (nats)", xlim=(500, 120_000))
-plt.title("Larger learns more, as long as there is text for it")
+    plt.text(size * 1.15, score.value + 0.03, f"{size:,}")
+plt.gca().set(
+    xlabel="weights of the model", ylabel="loss on hidden words (nats)", xlim=(700, 90_000)
+)
+plt.title("Larger learns more from the same text")
 figure("sizes", alt="The loss on hidden words falls with the number of weights.")
 claim_order(middle_beats_small=(middle[1], small[1]), large_beats_middle=(large[1], middle[1]))
 
