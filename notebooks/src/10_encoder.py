@@ -547,9 +547,10 @@ rows_of_table = ("bag of words", "words and pairs", *starts)
 for name in rows_of_table:
     print(f"{name:16}", *(f"{np.mean(results[name, n]):7.1%}" for n in sizes))
 print("majority          ", f"{t_labels.float().mean():.1%}")
-gain = {n: np.subtract(results["pre-trained", n], results["from scratch", n]) for n in sizes}
+gain = {n: 100 * np.subtract(results["pre-trained", n], results["from scratch", n]) for n in sizes}
+print("gains:", {n: f"{g.mean():.1f} ± {g.std(ddof=1) / 5**0.5:.1f}" for n, g in gain.items()})
 compare_guess(guess, 100 * np.mean(results["pre-trained", 512]), unit="per cent")
-claim(gain_of_64_labels=100 * gain[64].mean(), gain_of_all_labels=100 * gain[2176].mean())
+claim(gain_of_64_labels=gain[64].mean(), gain_of_all_labels=gain[2176].mean())
 claim(network_over_majority=100 * np.mean(results["pre-trained", 2176]) - 50)
 
 # %% tags=["figure", "nbval-ignore-output"]
