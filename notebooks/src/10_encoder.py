@@ -439,7 +439,7 @@ def draw_dry(ax, encoder, depth):
     axes = torch.linalg.svd(vectors_of_dry(both.encoder, 2).flatten(0, 1)).Vh[:2]
     for group, color, marker in ((x[:3], "C1", "o"), (x[3:], "C0", "s")):
         ax.plot(*(group @ axes.T).flatten(0, 1).T, marker, color=color, alpha=0.6)
-    ax.set(xticks=[], yticks=[], xlim=(-3.5, 3.5), ylim=(-3.5, 3.5))
+    ax.set(xticks=[], yticks=[], xlim=(-7, 7), ylim=(-7, 7))
 
 
 panels = {"looked up": (both, 0), "left side only": (left, 2), "both sides": (both, 2)}
@@ -447,8 +447,8 @@ axes = plt.subplots(1, 3, figsize=(6.8, 2.8))[1]
 for ax, (name, (model, depth)) in zip(axes, panels.items(), strict=True):
     draw_dry(ax, model.encoder, depth)
     ax.set_title(name, fontsize=11)
-axes[0].text(-3.2, -2.5, "● a dry cake, soup, stew", color="C1")
-axes[0].text(-3.2, -3.2, "■ a dry walk, picnic, …", color="C0")
+axes[0].text(-6.4, -5, "● a dry cake, soup, stew", color="C1")
+axes[0].text(-6.4, -6.4, "■ a dry walk, picnic, …", color="C0")
 plt.suptitle("Nobody told it, and yet dry has two meanings now")
 figure("two-meanings", alt="One point on the left and in the middle; two groups on the right.")
 one_point, two_groups = (vectors_of_dry(model.encoder, 2) for model in (left, both))
@@ -567,7 +567,7 @@ plt.title("The plain rival wins: words, and pairs of neighbours")
 figure("few-labels", alt="With all labels words and pairs are at 80 per cent, the networks at 65.")
 
 # %% [markdown]
-# Two hopes are disappointed here. Pre-training does not pay: its gain is within the noise at 64 labels, and next to nothing with all of them. (What we believe, and have not shown: hidden words never asked anything of `[CLS]`; BERT had a second task that did.) And the networks, at 160 small steps each, lose to a table of neighbouring words. They beat the majority and, with all labels, a bag of single words, which can't tell *dry but fresh* from *fresh but dry*. Without the rows beside it, 65 per cent would have looked like understanding.
+# Two hopes are disappointed here. Pre-training does not pay: with 64 labels it even costs two points, and beyond, its gain is within the noise. (What we believe, and have not shown: hidden words never asked anything of `[CLS]`; BERT had a second task that did.) And the networks, at 160 small steps each, lose to weights for words and neighbouring words. They beat the majority and, with more labels, a bag of single words, which can't tell *dry but fresh* from *fresh but dry*. Without the rows beside it, 65 per cent would have looked like understanding.
 #
 # ## 10.7 What do the lines say?
 #
