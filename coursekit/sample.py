@@ -5,7 +5,7 @@ from itertools import islice, takewhile
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
 from coursekit.device import device_of
@@ -171,3 +171,28 @@ def sample_images(model: nn.Module, n: int, generator: Generator) -> Float[Tenso
             logits = model(images.to(device_of(model)))[:, pixel].cpu()
             images[:, pixel] = torch.bernoulli(logits.sigmoid(), generator=generator)
     return images
+
+
+def write_likeliest(
+    model: nn.Module,
+    source: Int[Tensor, "B S"],
+    start: int,
+    steps: int,
+    present: Bool[Tensor, "B S"] | None = None,
+) -> Int[Tensor, "B T"]:
+    """Let an encoder–decoder write `steps` tokens for each source, the likeliest each time.
+
+    What is written goes back in, from a start token on, which is not returned. Each step reads
+    the source anew: simple, and T times the work of a decoder with a cache.
+
+    Raises:
+        ValueError: if `steps` is below 1.
+    """
+    if steps < 1:
+        raise ValueError(f"{steps=} must be at least 1: the tokens to write")
+    written = torch.full_like(source[:, :1], start)
+    with evaluating(model):
+        for _ in range(steps):
+            logits = model(source, written, present)[:, -1]
+            written = torch.cat([written, logits.argmax(-1, keepdim=True)], 1)
+    return written[:, 1:]

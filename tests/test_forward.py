@@ -17,6 +17,13 @@ from coursekit.layers.block import Block, DecoderBlock, FeedForward
 from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import ConvolvedAttention
 from coursekit.layers.position import CalendarEmbedding
+from coursekit.models.encoder import (
+    Encoder,
+    EncoderConfig,
+    MaskedTokenModel,
+    SequenceClassifier,
+)
+from coursekit.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
 from coursekit.models.informer import Informer, InformerConfig
 from coursekit.models.mlp import MLP, MLPConfig
@@ -62,6 +69,11 @@ def informer():
     return Informer(InformerConfig(n_channel=3, n_head=H, d_model=C, **sizes))
 
 
+def encoder_decoder():
+    sizes = {"vocab_size": V, "context": 8, "n_encoder": 2, "n_decoder": 1}
+    return EncoderDecoder(EncoderDecoderConfig(**sizes, n_head=H, d_model=C))
+
+
 def shaken(model):
     """The same model in float64 for evaluation, with weights of which none is 0."""
     with torch.no_grad():
@@ -83,6 +95,14 @@ MODELS = {
     "GPT": (lambda: GPT(GPTConfig(**SIZES)), TOKENS),
     "GPT, norm last": (lambda: GPT(GPTConfig(**SIZES), norm_first=False), TOKENS),
     "modern GPT": (lambda: modern_gpt(GPTConfig(**SIZES)), TOKENS),
+    "Encoder": (lambda: Encoder(EncoderConfig(**SIZES)), TOKENS),
+    "Encoder, norm first": (lambda: Encoder(EncoderConfig(**SIZES), norm_first=True), TOKENS),
+    "SequenceClassifier": (
+        lambda: SequenceClassifier(Encoder(EncoderConfig(**SIZES)), 4),
+        TOKENS,
+    ),
+    "MaskedTokenModel": (lambda: MaskedTokenModel(Encoder(EncoderConfig(**SIZES))), TOKENS),
+    "EncoderDecoder": (encoder_decoder, (some_tokens(B, 8), some_tokens(B, 5, seed=1))),
     "SeriesTransformer": (series, VALUES),
     "SeriesTransformer, convolved": (lambda: series(attention=ConvolvedAttention), VALUES),
     "OneStep": (lambda: OneStep(series()), VALUES),
@@ -108,7 +128,9 @@ def test_hooks_fire_on_every_module(name):
     assert silent == []
 
 
-@pytest.mark.parametrize("name", ["GPT", "modern GPT", "SeriesTransformer", "Informer"])
+@pytest.mark.parametrize(
+    "name", ["GPT", "modern GPT", "Encoder", "EncoderDecoder", "SeriesTransformer", "Informer"]
+)
 @pytest.mark.parametrize("watched", [Block, MultiHeadAttention])
 def test_a_snapshot_sees_blocks_and_attention(name, watched):
     build, inputs = MODELS[name]
@@ -146,7 +168,7 @@ def count_saved(model, inputs):
     return gradients, sum(saved)
 
 
-@pytest.mark.parametrize("name", ["GPT", "modern GPT", "SeriesTransformer", "WaveNet"])
+@pytest.mark.parametrize("name", ["GPT", "modern GPT", "Encoder", "SeriesTransformer", "WaveNet"])
 def test_activation_checkpointing_saves_less_and_changes_no_gradient(name):
     build, inputs = MODELS[name]
     model = shaken(build())
@@ -160,6 +182,7 @@ def test_activation_checkpointing_saves_less_and_changes_no_gradient(name):
 
 
 COMPILED = ["DilatedFusion", "WaveNet", "GPT", "modern GPT", "SeriesTransformer", "Informer"]
+COMPILED += ["Encoder", "MaskedTokenModel", "SequenceClassifier", "EncoderDecoder"]
 
 
 def compile_all():

@@ -73,6 +73,24 @@ def allow_past(n_query: int, n_key: int, device: torch.device | None = None) -> 
     return everything.tril(n_key - n_query)
 
 
+def allow_present(present: Bool[Tensor, "B T"]) -> Bool[Tensor, "B one T T"]:
+    """Say which steps may be read where some are padding: all that are present, by every step.
+
+    A step of padding reads, too, because a row that may read nothing is NaN; nobody reads it.
+
+    Raises:
+        ValueError: if a row has no step that is present.
+
+    Example:
+        >>> allow_present(torch.tensor([[True, True, False]])).int().tolist()
+        [[[[1, 1, 0], [1, 1, 0], [1, 1, 0]]]]
+    """
+    if not present.any(-1).all():
+        raise ValueError("a row is all padding, so nothing may be read: leave it out of the batch")
+    rows, steps = present.shape
+    return present[:, None, None].expand(rows, 1, steps, steps)
+
+
 def attend_past(
     q: Float[Tensor, "*N T D"],
     k: Float[Tensor, "*N S D"],

@@ -206,3 +206,37 @@ def write_braille(images: ArrayLike, shape: tuple[int, int] = (8, 8)) -> list[st
 
 def _shades(n: int) -> np.ndarray:
     return mpl.colormaps["viridis"](np.linspace(0.05, 0.85, n))
+
+
+def attention_lines(
+    ax: Axes, readers: Sequence[str], read: Sequence[str], weights: ArrayLike, color: str = "C0"
+) -> Axes:
+    """Draw two columns of tokens, and a line for each attention weight, as wide as it is large.
+
+    Vig 2019, figure 1, as a still.
+
+    Args:
+        readers: the tokens on the left, which ask.
+        read: the tokens on the right.
+        weights: of each reader (a row) for each token read (a column), from 0 to 1.
+        color: of the lines.
+
+    Raises:
+        ValueError: if there is not one weight for each pair.
+    """
+    weights = np.asarray(weights)
+    if weights.shape != (len(readers), len(read)):
+        raise ValueError(
+            f"weights of shape {weights.shape} for {len(readers)} readers and {len(read)} tokens: "
+            "give a row for each reader and a column for each token read"
+        )
+    for row, column in np.argwhere(weights > 0.01):
+        weight = float(weights[row, column])
+        ax.plot([0, 1], [-row, -column], color=color, linewidth=7 * weight, alpha=0.75)
+    for x, tokens, side in ((-0.05, readers, "right"), (1.05, read, "left")):
+        for k, token in enumerate(tokens):
+            ax.text(x, -k, token, ha=side, va="center", fontsize=10)
+    rows = max(len(readers), len(read))
+    ax.set(xlim=(-0.8, 1.8), ylim=(-rows + 0.4, 0.6))
+    ax.axis("off")
+    return ax

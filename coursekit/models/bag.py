@@ -1,0 +1,51 @@
+"""A bag of words: what is said, in whatever order. The baseline beside every classifier."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def count_words(
+    tokens: Int[Tensor, "N T"], vocab_size: int, *, pairs: bool = False, lowest: int = 0
+) -> Float[Tensor, "N M"]:
+    """Count how often each word stands in each text and, if asked, each pair of neighbours.
+
+    Args:
+        tokens: ids; those below `lowest` are no words, and pairs don't reach over them.
+        vocab_size: ids V that there are.
+        pairs: whether V² columns follow, for the pairs.
+        lowest: first id that is a word.
+
+    Example:
+        >>> count_words(torch.tensor([[1, 2, 1]]), vocab_size=3).tolist()
+        [[0.0, 2.0, 1.0]]
+    """
+    is_word = tokens >= lowest
+    counts = (F.one_hot(tokens, vocab_size) * is_word[..., None]).sum(1).float()
+    if not pairs:
+        return counts
+    both = is_word[:, 1:] & is_word[:, :-1]
+    number = tokens[:, :-1] * vocab_size + tokens[:, 1:]
+    pair_counts = torch.zeros(len(tokens), vocab_size**2, device=tokens.device)
+    return torch.cat([counts, pair_counts.scatter_add_(1, number, both.float())], 1)
+
+
+def fit_logistic(
+    counts: Float[Tensor, "N M"], labels: Int[Tensor, "N"], n_label: int, decay: float
+) -> Float[Tensor, "M K"]:
+    """Return the weights that minimise the cross-entropy plus `decay` times their squares.
+
+    Logistic regression, by L-BFGS; convex, so that nothing depends on the start.
+    """
+    weights = torch.zeros(counts.shape[1], n_label, device=counts.device, requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=60, line_search_fn="strong_wolfe")
+
+    def loss() -> float:
+        optimiser.zero_grad()
+        value = F.cross_entropy(counts @ weights, labels) + decay * weights.square().sum()
+        value.backward()
+        return value.item()
+
+    optimiser.step(loss)
+    return weights.detach()

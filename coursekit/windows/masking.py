@@ -1,0 +1,111 @@
+"""Masked tokens: hide some tokens of a text, to be predicted from those on both sides."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Generator, Tensor
+
+NOT_CHOSEN = -100
+"""The target where nothing is to be predicted: `evaluate.likelihood.NO_TARGET`."""
+
+
+def mask_tokens(
+    tokens: Int[Tensor, "B T"],
+    mask: int,
+    vocab_size: int,
+    generator: Generator,
+    *,
+    maskable: Bool[Tensor, "B T"] | None = None,
+    chosen: float = 0.15,
+    lowest: int = 0,
+) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
+    """Choose tokens to predict, and change most of them: return inputs and targets.
+
+    Each token is chosen with the probability `chosen`. Of those, 80 % become the mask, 10 % a
+    token drawn at random, 10 % stay as they are (Devlin et al. 2019, section 3.1), so that a
+    model can't tell by the mask where it is asked. Elsewhere the target is `NOT_CHOSEN`.
+
+    Args:
+        tokens: ids.
+        mask: id of the mask.
+        vocab_size: ids that there are.
+        generator: where the chance comes from, on the CPU.
+        maskable: which tokens may be chosen, as padding may not; None: all.
+        chosen: probability of being chosen.
+        lowest: first id that is drawn at random, if special ones come before.
+
+    Raises:
+        ValueError: if `chosen` is not a probability, or there is no id to draw.
+    """
+    if not 0 <= chosen <= 1 or not 0 <= lowest < vocab_size:
+        raise ValueError(
+            f"{chosen=} must be between 0 and 1, and {lowest=} from 0 and below {vocab_size=}"
+        )
+    lot, kind = torch.rand(2, *tokens.shape, generator=generator).to(tokens.device)
+    drawn = torch.randint(lowest, vocab_size, tokens.shape, generator=generator).to(tokens.device)
+    picked = lot < chosen
+    if maskable is not None:
+        picked = picked & maskable
+    inputs = tokens.masked_fill(picked & (kind < 0.8), mask)
+    inputs = torch.where(picked & (kind >= 0.8) & (kind < 0.9), drawn, inputs)
+    return inputs, tokens.masked_fill(~picked, NOT_CHOSEN)
+
+
+def pad_texts(
+    texts: list[list[int]], pad: int = 0
+) -> tuple[Int[Tensor, "N T"], Bool[Tensor, "N T"]]:
+    """Put texts of different lengths into one tensor, and say which tokens are present.
+
+    Raises:
+        ValueError: if there are no texts, or one is empty.
+
+    Example:
+        >>> tokens, present = pad_texts([[5, 6, 7], [8]])
+        >>> tokens.tolist(), present.tolist()
+        ([[5, 6, 7], [8, 0, 0]], [[True, True, True], [True, False, False]])
+    """
+    if not texts or not all(texts):
+        raise ValueError(f"{len(texts)} texts, or an empty one: give each text a token or more")
+    lengths = torch.tensor([len(text) for text in texts])
+    present = torch.arange(int(lengths.max())) < lengths[:, None]
+    tokens = torch.full(present.shape, pad)
+    tokens[present] = torch.tensor([token for text in texts for token in text])
+    return tokens, present
+
+
+def draw_masked(
+    tokens: Int[Tensor, "N T"],
+    present: Bool[Tensor, "N T"],
+    mask: int,
+    vocab_size: int,
+    batch_size: int,
+    generator: Generator,
+    *,
+    lowest: int = 0,
+) -> Iterator[tuple[tuple[Int[Tensor, "B T"], Bool[Tensor, "B T"]], Int[Tensor, "B T"]]]:
+    """Yield batches of masked texts without end: inputs, what is present of them, and targets.
+
+    Texts are drawn at random and masked anew each time. The token at position 0 is never chosen.
+    A batch in which nothing was chosen is drawn again.
+
+    Args:
+        tokens, present: as `pad_texts` gives them.
+        mask, vocab_size, lowest: as of `mask_tokens`.
+        batch_size: texts in a batch.
+        generator: where the chance comes from, on the CPU.
+
+    Raises:
+        ValueError: if the batch is empty, or no text has a token to choose.
+    """
+    maskable = present.clone()
+    maskable[:, 0] = False
+    if batch_size < 1 or not maskable.any():
+        raise ValueError(f"{batch_size=} must be at least 1, and some text longer than a token")
+    while True:
+        rows = torch.randint(len(tokens), (batch_size,), generator=generator).to(tokens.device)
+        inputs, targets = mask_tokens(
+            tokens[rows], mask, vocab_size, generator, maskable=maskable[rows], lowest=lowest
+        )
+        if (targets != NOT_CHOSEN).any():
+            yield (inputs, present[rows]), targets

@@ -1,0 +1,43 @@
+"""A bag of words: counted, and fitted as scikit-learn fits it."""
+
+from collections import Counter
+from itertools import pairwise
+
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch.testing import assert_close
+
+from coursekit.models.bag import count_words, fit_logistic
+
+N, T, V = 40, 6, 5
+
+
+def some_texts():
+    return torch.randint(V, (N, T), generator=torch.Generator().manual_seed(0))
+
+
+def test_words_and_pairs_are_counted_as_by_hand():
+    tokens = some_texts()
+    found = count_words(tokens, V, pairs=True, lowest=2)
+    for row, text in zip(found, tokens.tolist(), strict=True):
+        words = Counter(i for i in text if i >= 2)
+        pairs = Counter((i, j) for i, j in pairwise(text) if min(i, j) >= 2)
+        assert row[:V].tolist() == [words[i] for i in range(V)]
+        assert row[V:].tolist() == [pairs[i, j] for i in range(V) for j in range(V)]
+    assert_close(count_words(tokens, V, lowest=2), found[:, :V])
+
+
+def test_a_shuffled_text_has_the_same_words():
+    tokens = some_texts()
+    assert torch.equal(count_words(tokens.flip(1), V), count_words(tokens, V))
+
+
+def test_the_weights_are_scikit_learns():
+    counts = count_words(some_texts(), V)
+    labels = (counts[:, 1] + counts[:, 2] > counts[:, 3]).long()
+    weights = fit_logistic(counts, labels, 2, decay=0.05)
+    # Two columns w and -w have twice the squares of one weight; theirs is C · loss + ½ |w|².
+    theirs = LogisticRegression(C=1 / (N * 0.05), fit_intercept=False, tol=1e-8)
+    theirs.fit(counts.numpy(), labels.numpy())
+    mine = weights[:, 1] - weights[:, 0]
+    assert_close(mine.double(), torch.tensor(theirs.coef_[0]).double(), rtol=1e-2, atol=2e-3)
