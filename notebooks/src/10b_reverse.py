@@ -216,6 +216,7 @@ class OurLagModel(nn.Module):
         return self.head(self.attention(self.positions(self.content(x[..., None]))))[..., 0]
 
 
+# %% tags=["nbval-ignore-output"]
 def lag_weights(seed, lag, steps=300):
     torch.manual_seed(seed)
     model, g = OurLagModel().to(device), torch.Generator().manual_seed(seed)
@@ -279,6 +280,7 @@ hidden, wanted = mask_tokens(
 )
 
 
+# %% tags=["nbval-ignore-output"]
 def score_size(width, seed=42, steps=500):
     torch.manual_seed(seed)
     sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=width, n_head=2)
