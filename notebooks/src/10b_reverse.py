@@ -63,6 +63,7 @@ from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
 from coursekit.layers.block import DecoderBlock, FeedForward
 
 
+# %%
 class OurDecoderLayer(nn.Module):
     def __init__(self, d, n_head):
         super().__init__()
@@ -77,6 +78,7 @@ class OurDecoderLayer(nn.Module):
         return x + self.feed_forward(self.norm_3(x))
 
 
+# %%
 torch.manual_seed(42)
 ours = OurDecoderLayer(12, 3)
 parts = [MultiHeadAttention(12, 3, rule, bias=True) for rule in (attend_past, attend)]
@@ -121,6 +123,7 @@ from coursekit.sample import write_likeliest
 PAD, START, END, LETTERS = 0, 1, 2, "abcdefghij"
 
 
+# %%
 def draw(n, shortest, longest, generator):
     lengths = torch.randint(shortest, longest + 1, (n, 1), generator=generator)
     letters = torch.randint(3, 13, (n, longest), generator=generator)
@@ -132,10 +135,12 @@ def draw(n, shortest, longest, generator):
     return source.to(device), answer.to(device)
 
 
+# %%
 def write(row):
     return "".join({PAD: "", END: "."}.get(i, LETTERS[i - 3]) for i in row.tolist())
 
 
+# %%
 g = torch.Generator().manual_seed(42)
 for source, answer in zip(*draw(3, 4, 9, g), strict=True):
     print(write(source), "→", write(answer))
@@ -154,6 +159,7 @@ def train_reversal(seed, steps=1000, lr=3e-3):
     return model.eval(), history.losses
 
 
+# %% tags=["nbval-ignore-output"]
 model, losses = train_reversal(42)
 
 # %% [markdown]
@@ -172,17 +178,20 @@ def right(model, length, n=200):
     return (written == answer).all(1).float().mean().item()
 
 
+# %% tags=["nbval-ignore-output"]
 lengths = range(1, 15)
 found = [right(model, length) for length in lengths]
 seen = np.mean(found[3:9])
 compare_guess(guess, 100 * found[11], unit="per cent")
 claim(reverse_accuracy=seen, reverse_longer=np.mean(found[11:]))
 
-# %% tags=["figure", "nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"]
 source = torch.tensor([[LETTERS.index(c) + 3 for c in "deafbig"]], device=device)
 answer = F.pad(source.flip(1), (0, 1), value=END)
 maps = read_attention(model, source, shift_right(answer, START), source > 0)
 weights = maps["decoder.0.cross_attention"][0].mean(0).cpu()
+
+# %% tags=["figure", "nbval-ignore-output"]
 left, ax = plt.subplots(1, 2, figsize=(6.8, 3.4))[1]
 left.imshow(weights, cmap="Blues", vmin=0, vmax=1)
 left.set_xticks(range(7), write(source[0]))
@@ -206,6 +215,7 @@ figure("reversed", alt="Attention on the antidiagonal; right for 4 to 9 letters,
 from coursekit.layers.position import SinusoidalPositions
 
 
+# %% tags=["nbval-ignore-output"]
 class OurLagModel(nn.Module):
     def __init__(self, d=32):
         super().__init__()
@@ -216,6 +226,7 @@ class OurLagModel(nn.Module):
         return self.head(self.attention(self.positions(self.content(x[..., None]))))[..., 0]
 
 
+# %% tags=["nbval-ignore-output"]
 def lag_weights(seed, lag, steps=300):
     torch.manual_seed(seed)
     model, g = OurLagModel().to(device), torch.Generator().manual_seed(seed)
@@ -234,9 +245,11 @@ def lag_weights(seed, lag, steps=300):
     return [weights.diagonal(-k)[16 - k :].mean().item() for k in range(13)]
 
 
-# %% tags=["figure", "nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"]
 curves = {lag: lag_weights(42, lag) for lag in (3, 6, 9)}
 untrained = lag_weights(42, 6, steps=0)
+
+# %% tags=["figure", "nbval-ignore-output"]
 plt.figure(figsize=(5.8, 3.4))
 for lag, curve in curves.items():
     plt.plot(curve, "o-", color=f"C{lag // 3 - 1}")
@@ -248,6 +261,8 @@ plt.gca().set(
 )
 plt.title("Attention finds the lag")
 figure("lag", alt="Three curves peak at lags 3, 6 and 9; the untrained one is flat.")
+
+# %% tags=["nbval-ignore-output"]
 peaks = [int(np.argmax(curve)) for curve in curves.values()]
 claim(lag_peak=peaks[1], lag_weight=curves[6][6], lag_weight_untrained=untrained[6])
 
@@ -263,11 +278,15 @@ from coursekit.data.statements import number_words, statements
 from coursekit.models.encoder import Encoder, EncoderConfig, MaskedTokenModel
 from coursekit.windows.masking import draw_masked, mask_tokens, pad_texts
 
+
+# %% tags=["nbval-ignore-output"]
 train, validation, _ = statements()
 ids = number_words([one.text for one in train])
 batch = [
     pad_texts([[1, *(ids[w] for w in s.text.split())] for s in p]) for p in (train, validation)
 ]
+
+# %% tags=["nbval-ignore-output"]
 (tokens, present), (t_tokens, t_present) = ([x.to(device) for x in pair] for pair in batch)
 hidden, wanted = mask_tokens(
     t_tokens,
@@ -279,6 +298,7 @@ hidden, wanted = mask_tokens(
 )
 
 
+# %% tags=["nbval-ignore-output"]
 def score_size(width, seed=42, steps=500):
     torch.manual_seed(seed)
     sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=width, n_head=2)
@@ -294,10 +314,12 @@ def score_size(width, seed=42, steps=500):
     return sum(p.numel() for p in model.parameters()), Score(loss, on=wanted, steps=steps)
 
 
-# %% tags=["figure", "nbval-ignore-output"]
-plt.figure(figsize=(5.8, 3.4))
+# %% tags=["nbval-ignore-output"]
 small, middle, large = (score_size(width) for width in (4, 12, 36))
 sizes, scores = zip(small, middle, large, strict=True)
+
+# %% tags=["figure", "nbval-ignore-output"]
+plt.figure(figsize=(5.8, 3.4))
 plt.semilogx(sizes, [score.value for score in scores], "o-")
 for size, score in zip(sizes, scores, strict=True):
     plt.text(size * 1.15, score.value + 0.03, f"{size:,}")
