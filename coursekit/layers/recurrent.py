@@ -23,6 +23,13 @@ class Recurrent(nn.Module):
 
     Attributes:
         n_state: tensors in the state.
+
+    Example:
+        >>> layer, x = RNN(3, 4), torch.ones(2, 5, 3)
+        >>> first, state = layer(x[:, :2])
+        >>> rest, _ = layer(x[:, 2:], state)
+        >>> torch.equal(torch.cat([first, rest], 1), layer(x)[0])
+        True
     """
 
     n_state: int
@@ -111,6 +118,27 @@ class RNN(Recurrent):
         return ((read + self.recurrent(h)).tanh(),)
 
 
+def lstm_step(
+    mixed: Float[Tensor, "B M"], c: Float[Tensor, "B D"]
+) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B D"]]:
+    """Return an LSTM's output h and its memory c after a step.
+
+    c ← σ(f) ⊙ c + σ(i) ⊙ tanh(g) and h = σ(o) ⊙ tanh(c): Gers et al. 2000, without peepholes.
+
+    Args:
+        mixed: the numbers i, f, g, o, in this order, before their nonlinearities: M = 4 D.
+        c: the memory before the step.
+
+    Example:
+        >>> closed = torch.tensor([[-99.0, 99.0, 5.0, 99.0]])  # write nothing, forget nothing
+        >>> lstm_step(closed, torch.ones(1, 1))[1].item()
+        1.0
+    """
+    i, f, g, o = mixed.chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
 class LSTM(Recurrent):
     """Keep a memory c that each step adds to, through gates between 0 and 1.
 
@@ -143,6 +171,4 @@ class LSTM(Recurrent):
     def step(self, read: Float[Tensor, "B M"], state: State) -> State:
         """Return h_t and c_t."""
         h, c = state
-        i, f, g, o = (read + self.recurrent(h)).chunk(4, -1)
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
+        return lstm_step(read + self.recurrent(h), c)
