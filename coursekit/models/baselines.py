@@ -167,3 +167,34 @@ def ewma_variance(
         forecasts.append(latest)
         latest = decay * latest + (1 - decay) * square
     return torch.tensor(forecasts, dtype=returns.dtype)
+
+
+def garch_variance(
+    returns: Float[Tensor, "T"],
+    start: float,
+    *,
+    constant: float,
+    surprise: float,
+    memory: float,
+) -> Float[Tensor, "T"]:
+    """Return, for each day, the variance that GARCH(1, 1) forecast for it on the evening before.
+
+    v_{t+1} = ω + α r_t² + β v_t (Bollerslev 1986, eq. 6), where a day's mean return is 0.
+
+    Args:
+        returns: of each day.
+        start: the forecast v_0 for the first day.
+        constant, surprise, memory: ω, α and β.
+
+    Raises:
+        ValueError: if one of them is negative.
+    """
+    if min(constant, surprise, memory) < 0:
+        raise ValueError(
+            f"{constant=}, {surprise=}, {memory=}: none may be negative, or a variance could be"
+        )
+    forecasts, latest = [], start
+    for square in returns.square().tolist():
+        forecasts.append(latest)
+        latest = constant + surprise * square + memory * latest
+    return torch.tensor(forecasts, dtype=returns.dtype)
