@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from coursekit.evaluate.likelihood import text_nll
 from coursekit.layers.cache import Cache
-from coursekit.layers.recurrent import LSTM, RNN
+from coursekit.layers.recurrent import LSTM, RNN, lstm_step
 from coursekit.models.recurrent import RecurrentConfig, RecurrentLM
 from coursekit.sample import generate, pick_likeliest, sample_text
 from coursekit.tokens.vocabulary import Vocabulary
@@ -169,6 +169,25 @@ def test_what_does_not_fit_is_refused(kind):
             layer(x, None, torch.tensor(lengths))
     with pytest.raises(ValueError, match="must be at least 1"):
         make(C, 0)
+
+
+def test_autograd_finds_the_product_of_the_steps():
+    layer, _ = build_pair("RNN")
+    x, h = draw(1, T, C), torch.zeros(1, D).double()
+    states = layer(x)[0][0]
+    product = torch.eye(D).double()
+    for state in states:
+        product = (1 - state**2)[:, None] * layer.recurrent.weight @ product
+    found = torch.autograd.functional.jacobian(lambda h: layer(x, (h,))[0][0, -1], h)[:, 0]
+    assert_close(found, product, **EXACT)
+
+
+def test_a_step_is_that_of_pytorchs_cell():
+    mixed, c = draw(B, 4 * D), draw(B, D, seed=1)
+    cell = nn.LSTMCell(4 * D, D, bias=False).double()
+    cell.weight_ih.data, cell.weight_hh.data = torch.eye(4 * D).double(), 0 * cell.weight_hh.data
+    for one, other in zip(lstm_step(mixed, c), cell(mixed, (0 * c, c)), strict=True):
+        assert_close(one, other, **EXACT)
 
 
 # The language model
