@@ -122,7 +122,7 @@ def ask(net, lag, draw=draw_recall):
 guess = None  # a lag, such as 30
 
 # %% tags=["nbval-ignore-output"]
-LAGS, SEEDS = (5, 10, 15, 20, 50), (1, 2, 3)
+LAGS, SEEDS = (5, 10, 20, 30, 50), (1, 2, 3)
 
 
 def right_by_lag(layer):
@@ -145,11 +145,11 @@ def draw_right(ax, right, color, name):
 
 draw_right(plt.gca(), rnn_right, "C0", "RNN")
 plt.annotate("it guesses", (50, 0.125), (36, 0.4), arrowprops={"arrowstyle": "->", "color": "0.3"})
-plt.title("Beyond a dozen steps, the RNN knows nothing")
-figure("copy-rnn", alt="Right answers against lag: all at 5 and 10 steps, one in eight from 20 on.")
+plt.title("Over fifty steps, the RNN remembers nothing")
+figure("copy-rnn", alt="Right answers against lag: all at 5, mixed at 10 and 20, chance at 50.")
 
 # %% [markdown]
-# Three networks for each lag (the dots), and from 20 steps on all of them guess. It isn't room that they lack: 32 numbers hold a symbol easily. So look at how they learn.
+# Three networks for each lag (the dots): over ten or twenty steps it is a matter of luck, and over fifty each of them guesses. It isn't room that they lack, since 32 numbers hold a symbol easily. So look at how they learn.
 #
 # ## 9c.2 Fifty factors
 #
@@ -200,7 +200,7 @@ name_lines(ax)
 figure("gradients", alt="Norms over 50 steps: 0.5 falls to 1e-15, 1 stays, 1.5 rises to 6e8.")
 
 # %% [markdown]
-# Half at each step, and after fifty steps a millionth of a billionth is left: the **vanishing gradient**. All that the weights can learn from is the last dozen steps. One and a half, and it **explodes**. Only a factor of exactly 1 lets it through, and the tanh, whose derivative is at most 1, spoils even that. (Bengio, Simard and Frasconi proved in 1994 that there is no way around: where a state holds on to something in spite of noise, its gradients vanish.)
+# Half at each step, and after fifty steps a millionth of a billionth is left: the **vanishing gradient**. The weights learn from the last steps, and from the first ones nothing. One and a half, and it **explodes**. Only a factor of 1 at every step lets it through. The tanh, whose derivative is at most 1, takes $Q$ below that and $1.5\,Q$ down to it, on these inputs; nothing holds it there while the weights change. (Bengio, Simard and Frasconi proved in 1994 that there is no way around: where a state holds on to something in spite of noise, its gradients vanish.)
 #
 # An exploding gradient can be mended: **clip** it, that is, shorten it to a norm of at most 1, its direction kept. Here is the gradient of an untrained copier with $U = 2Q$ at lag 50, and clipped:
 
@@ -328,7 +328,7 @@ for kind, other in zip([OurRNN, OurRNN, OurLSTM, OurLSTM], others, strict=True):
     assert_close(hand_over(ours, other)(x)[0], ours(x)[0])
 
 # %% [markdown]
-# `nn.LSTM` runs all steps in one fused call, in half the time or less, so from here on we train it in place of ours, from the weights of ours. Here is one that learnt to say the *latest* symbol: its 32 memory cells, step by step.
+# `nn.LSTM` runs all steps in one fused call, in half the time or less, so from here on we train it in place of ours, from the weights of ours. Here is one that learnt to say the *latest* symbol: its 32 memory cells, step by step (a black line stands before each new symbol).
 
 
 # %% tags=["nbval-ignore-output"]
@@ -354,7 +354,7 @@ for at in (tokens[0] < 8).nonzero().flatten().tolist():
     plt.axvline(at - 0.5, color="black", linewidth=1.5)
 plt.gca().set(ylabel="32 memory cells, sorted", yticks=[], xlabel="what is read")
 plt.grid(visible=False)
-plt.title("The memory changes when a symbol comes, and rests in the noise")
+plt.title("A symbol rewrites the memory; in the noise it settles")
 figure("memory", alt="Memory cells over time: bands of colour that change where a symbol comes.")
 
 # %% [markdown]
@@ -513,7 +513,7 @@ claim(lstm_over_mlp=losses["LSTM, 3 letters"].mean() - losses["MLP, 3 letters"].
 claim_order(lstm_beats_table=(scores["LSTM, whole prefix"], scores["table, 4 letters"]))
 
 # %% [markdown]
-# (The second column: by how much the loss is above that of the whole prefix, with the standard error of this difference.) With the whole prefix the LSTM passes the tables; with three letters it stays a little behind the MLP. Cut to three letters, the network that was trained on whole names fails badly: it has never seen a text that doesn't begin with the start of a name. Where does the whole prefix help? The same losses, by how many letters came before:
+# (The second column: by how much the loss is above that of the whole prefix, with the standard error of this difference.) With the whole prefix the LSTM passes the tables; with three letters it stays a little behind the MLP. Cut to three letters, the network that was trained on whole names fails badly: it has never seen a text that doesn't begin with the start of a name. (The WaveNet of lesson 4 stays ahead of all of them.) Where does the whole prefix help? The same losses, by how many letters came before:
 
 # %% tags=["figure", "data", "nbval-ignore-output"]
 before, ax = (y_val != NO_TARGET).nonzero()[:, 1], plt.subplots(figsize=(8.5, 4.4))[1]
@@ -522,12 +522,12 @@ for color, name in {"C1": "table, 4 letters", "C2": "LSTM, whole prefix"}.items(
     each = [more[before == t].mean() for t in range(10)]
     ax.plot(range(10), each, "o-", color=color, label=name)
 ax.set(xlim=(-0.2, 9.2), xticks=range(10), xlabel="letters before the one predicted")
-ax.set(ylabel="nats above the table of 3 letters", title="The longer a name, the more it helps")
+ax.set(ylabel="nats above the table of 3 letters", title="The LSTM gains where names are long")
 name_lines(ax)
 figure("by-position", alt="The LSTM is ever further below the table as names get longer.")
 
 # %% [markdown]
-# What it writes stands on the board at the end. While it samples, its state is kept from letter to letter (`cached=True`): each letter costs one step, however long the name. (The text is the same without.)
+# With four letters before or more, the LSTM is ahead of the table, and ever further; with fewer, the table has counted each beginning often enough. What the LSTM writes stands on the board at the end. While it samples, its state is kept from letter to letter (`cached=True`): each letter costs one step, however long the name. (The text is the same without.)
 
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.sample import sample_text
@@ -625,7 +625,7 @@ for color, name in {"C1": "GARCH", "C2": "LSTM, seed 1"}.items():
     plt.plot(when, 100 * sigmas[name][:750].exp(), color=color, label=name, linewidth=1.5)
 plt.gca().set(ylabel="% a day", ylim=(0, 8))
 plt.legend()
-plt.title("Two memories of how wild the days were")
+plt.title("Both follow the wild spells, the LSTM with larger jumps")
 figure("volatility", alt="Standard deviations of GARCH and LSTM over grey sizes of returns.")
 
 # %% [markdown]
@@ -633,7 +633,7 @@ figure("volatility", alt="Standard deviations of GARCH and LSTM over grey sizes 
 #
 # ## 9c.7 What it costs
 #
-# In a recurrent network $h_{50}$ waits for $h_{49}$. A causal convolution (lesson 4) and attention (lesson 6) compute all steps at once. For one layer of each: the time of a pass forward and backward, and how many numbers the forward pass keeps for the backward one.
+# In a recurrent network $h_{50}$ waits for $h_{49}$. A causal convolution (lesson 4) and attention (lesson 6) compute all steps at once. For one layer of each: the time of a pass forward and backward, and how many numbers the forward pass keeps for the backward one, against the number of steps T.
 
 # %%
 from coursekit.inside.diagnose import measure_pass
@@ -651,8 +651,8 @@ claim(lstm_memory_growth=growth["LSTM"], attention_memory_growth=growth["attenti
 axes = plt.subplots(1, 2, figsize=(10, 4.2))[1]
 for ax, k, what in ((axes[0], 0, "seconds, forward and backward"), (axes[1], 1, "numbers kept")):
     for name, cost in costs.items():
-        ax.loglog(list(inputs), [one[k] for one in cost], "o-", label=name, base=2)
-    ax.set(xlabel="steps T", ylabel=what)
+        ax.loglog([*inputs], [one[k] for one in cost], "o-", label=name)
+    ax.set(xlabel="T", ylabel=what, ylim=ax.get_ylim(), xticks=[*inputs], xticklabels=[*inputs])
     name_lines(ax)
 plt.suptitle("An LSTM pays in time, attention in memory")
 figure("cost", alt="The LSTM takes most time; the memory of attention grows as T squared.")
