@@ -150,7 +150,7 @@ def test_a_variance_that_could_be_negative_is_refused(rule):
 def test_what_a_pass_keeps_is_counted_once_and_without_weights():
     shared = nn.Linear(3, 4)
     assert measure_pass(nn.Sequential(shared, nn.Tanh()), torch.ones(2, 3))[1] == 6 + 8
-    assert measure_pass(shared, torch.ones(2, 3))[1] == 6  # the input; the weights don't count
+    assert measure_pass(nn.Sequential(shared, nn.Linear(4, 5)), torch.ones(2, 3))[1] == 6 + 8
 
 
 def test_attention_keeps_a_number_for_each_pair_of_steps():
