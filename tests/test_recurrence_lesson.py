@@ -10,8 +10,8 @@ from coursekit.inside.diagnose import measure_pass
 from coursekit.layers.attention import MultiHeadAttention, attend
 from coursekit.models.baselines import ewma_variance, garch_variance
 from coursekit.tokens.vocabulary import Vocabulary
+from coursekit.windows.pieces import draw_pieces
 from coursekit.windows.recall import RECALL_LETTERS, draw_recall
-from coursekit.windows.stretches import draw_stretches
 from coursekit.windows.tokens import pad_words, word_windows
 
 
@@ -85,7 +85,7 @@ def test_words_that_can_not_be_padded_are_refused(words):
 
 def test_a_stretch_is_followed_by_itself_one_step_later():
     series = torch.arange(30.0) + 1
-    x, y = next(draw_stretches(series, 7, 5, chance(), spread=0.5))
+    x, y = next(draw_pieces(series, 7, 5, chance(), spread=0.5))
     assert x.shape == y.shape == (5, 7)
     assert torch.equal(x[:, 1:], y[:, :-1])
     factor = y[:, -1] - x[:, -1]  # the series rises by one
@@ -96,14 +96,14 @@ def test_a_stretch_is_followed_by_itself_one_step_later():
 
 def test_without_a_spread_stretches_keep_their_scale_and_every_start_comes():
     series = torch.arange(10.0)
-    stretches = draw_stretches(series, 7, 500, chance())
+    stretches = draw_pieces(series, 7, 500, chance())
     x, y = next(stretches)
     assert x[:, 0].unique().tolist() == [0, 1, 2]
     assert y.max() == 9
 
 
 def test_factors_have_the_spread_that_was_asked_for():
-    x, _ = next(draw_stretches(torch.ones(9), 3, 4000, chance(), spread=0.5))
+    x, _ = next(draw_pieces(torch.ones(9), 3, 4000, chance(), spread=0.5))
     assert x[:, 0].log().std().item() == pytest.approx(0.5, rel=0.05)
     assert x[:, 0].log().mean().item() == pytest.approx(0, abs=0.03)
 
@@ -111,7 +111,7 @@ def test_factors_have_the_spread_that_was_asked_for():
 @pytest.mark.parametrize(("length", "size"), [(0, 1), (9, 1), (3, 0)])
 def test_stretches_that_do_not_fit_are_refused(length, size):
     with pytest.raises(ValueError, match="need a series of"):
-        next(draw_stretches(torch.ones(9), length, size, chance()))
+        next(draw_pieces(torch.ones(9), length, size, chance()))
 
 
 # Variances

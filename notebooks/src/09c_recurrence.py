@@ -548,7 +548,7 @@ from arch import arch_model
 
 from coursekit.evaluate.likelihood import compare_losses, gaussian_nll
 from coursekit.models.baselines import ewma_variance, garch_variance
-from coursekit.windows.stretches import draw_stretches
+from coursekit.windows.pieces import draw_pieces
 
 days, closes = data.sp500()
 returns = torch.tensor(closes, dtype=torch.float64).log().diff()
@@ -591,7 +591,7 @@ def forecast(seed):
     torch.manual_seed(seed)
     net, chance = Volatility(), torch.Generator().manual_seed(seed)
     z = (r / known.std()).float()
-    batches = draw_stretches(z[:a], 200, 16, chance, spread=0.5)
+    batches = draw_pieces(z[:a], 200, 16, chance, spread=0.5)
     train(net, batches, 0.01, 600, next_day_loss)
     with torch.no_grad():
         return net(z[None, : b - 1])[0, a - 1 :].double() + known.std().log()

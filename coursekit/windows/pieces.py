@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 
-def draw_stretches(
+def draw_pieces(
     series: Float[Tensor, "T"],
     length: int,
     batch_size: int,
