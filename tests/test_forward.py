@@ -17,6 +17,7 @@ from coursekit.layers.block import Block, DecoderBlock, FeedForward
 from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import ConvolvedAttention
 from coursekit.layers.position import CalendarEmbedding
+from coursekit.layers.recurrent import RNN
 from coursekit.models.encoder import (
     Encoder,
     EncoderConfig,
@@ -28,6 +29,7 @@ from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
 from coursekit.models.informer import Informer, InformerConfig
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.ngram import Bigram
+from coursekit.models.recurrent import RecurrentConfig, RecurrentLM
 from coursekit.models.relative import RelativeToLast
 from coursekit.models.series_transformer import (
     IteratedForecast,
@@ -82,6 +84,10 @@ def shaken(model):
     return model.double().eval()
 
 
+def recurrent(**options):
+    return RecurrentLM(RecurrentConfig(vocab_size=V, d_hidden=C, n_layer=2), **options)
+
+
 marks = torch.zeros(B, L + P, 3, dtype=torch.long)
 TOKENS = (some_tokens(B, 8),)
 VALUES = (draw(B, L, 3), marks[:, :L])
@@ -92,6 +98,8 @@ MODELS = {
     "PairFusion": (lambda: PairFusion(PairFusionConfig(vocab_size=V)), TOKENS),
     "DilatedFusion": (lambda: DilatedFusion(PairFusion(PairFusionConfig(vocab_size=V))), TOKENS),
     "WaveNet": (lambda: WaveNet(WaveNetConfig(d_in=3, d_out=2)), (draw(B, L, 3),)),
+    "RecurrentLM": (recurrent, TOKENS),
+    "RecurrentLM of RNNs": (lambda: recurrent(layer=RNN), TOKENS),
     "GPT": (lambda: GPT(GPTConfig(**SIZES)), TOKENS),
     "GPT, norm last": (lambda: GPT(GPTConfig(**SIZES), norm_first=False), TOKENS),
     "modern GPT": (lambda: modern_gpt(GPTConfig(**SIZES)), TOKENS),
@@ -181,8 +189,8 @@ def test_activation_checkpointing_saves_less_and_changes_no_gradient(name):
         assert_close(one, other, **EXACT)
 
 
-COMPILED = ["DilatedFusion", "WaveNet", "GPT", "modern GPT", "SeriesTransformer", "Informer"]
-COMPILED += ["Encoder", "MaskedTokenModel", "SequenceClassifier", "EncoderDecoder"]
+COMPILED = ["DilatedFusion", "WaveNet", "RecurrentLM", "GPT", "modern GPT", "SeriesTransformer"]
+COMPILED += ["Informer", "Encoder", "MaskedTokenModel", "SequenceClassifier", "EncoderDecoder"]
 
 
 def compile_all():
@@ -213,14 +221,15 @@ CACHED = {
     "modern GPT": lambda context: modern_gpt(GPTConfig(**SIZES | {"context": context})),
     "post-norm": lambda context: GPT(GPTConfig(**SIZES | {"context": context}), norm_first=False),
 }
+WITHOUT_BOUND = {"RecurrentLM": lambda context: recurrent()}
 
 
-@pytest.mark.parametrize("name", CACHED)
+@pytest.mark.parametrize("name", [*CACHED, *WITHOUT_BOUND])
 @pytest.mark.parametrize("context", [1, 2, 8, 33])
 @pytest.mark.parametrize("beyond", [-1, 0, 3])
 def test_a_cache_changes_no_token(name, context, beyond):
     torch.manual_seed(0)
-    model = shaken(CACHED[name](context))
+    model = shaken((CACHED | WITHOUT_BOUND)[name](context))
     prompt = some_tokens(max(context + beyond, 1)).tolist()
     plain, cached = (
         list(islice(generate(model, prompt, pick_likeliest, cached=cached), 40))
@@ -229,15 +238,18 @@ def test_a_cache_changes_no_token(name, context, beyond):
     assert plain == cached
 
 
-@pytest.mark.parametrize("name", ["GPT", "modern GPT", "SeriesTransformer", "WaveNet"])
+@pytest.mark.parametrize(
+    "name", ["GPT", "modern GPT", "SeriesTransformer", "WaveNet", "RecurrentLM"]
+)
 def test_without_a_cache_nothing_is_kept(name):
     build, inputs = MODELS[name]
     model, kept = shaken(build()), []
     before = {id(part): set(vars(part)) for part in model.modules()}
-    extend, slide = Cache.extend, Cache.slide
+    extend, slide, keep = Cache.extend, Cache.slide, Cache.keep
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Cache, "extend", lambda *x: kept.append(1) or extend(*x))
         patch.setattr(Cache, "slide", lambda *x: kept.append(1) or slide(*x))
+        patch.setattr(Cache, "keep", lambda *x: kept.append(1) or keep(*x))
         model(*inputs)
     assert not kept
     assert {id(part): set(vars(part)) for part in model.modules()} == before

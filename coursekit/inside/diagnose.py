@@ -3,6 +3,7 @@
 Works on any module from outside, through PyTorch's hooks; the model is left as it was found.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -155,6 +156,42 @@ def measure_batch_noise(
         picked = torch.randint(len(each), (draws, size), generator=generator)
         spreads.append(each[picked].mean(1).std().item())
     return spreads
+
+
+def measure_pass(model: nn.Module, *inputs: Tensor, repeats: int = 3) -> tuple[float, int]:
+    """Return what a pass forward and backward takes: seconds, and numbers kept in between.
+
+    The seconds are those of the fastest of the repeats. What the forward pass keeps for the
+    backward pass is counted once, however many operations need it, and weights are left out.
+
+    Raises:
+        ValueError: if there is no repeat.
+
+    Example:
+        >>> measure_pass(nn.Sequential(nn.Linear(3, 4), nn.Tanh()), torch.ones(2, 3))[1]
+        14
+    """
+    if repeats < 1:
+        raise ValueError(f"{repeats=} must be at least 1")
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        outputs = model(*inputs)
+        first = outputs[0] if isinstance(outputs, tuple) else outputs
+        torch.autograd.grad(first.sum(), [p for p in model.parameters() if p.requires_grad])
+        seconds.append(time.perf_counter() - begin)
+    kept: dict[int, Tensor] = {}
+
+    def note(saved: Tensor) -> Tensor:
+        kept[saved.untyped_storage().data_ptr()] = saved  # and holds it, or its place is reused
+        return saved
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+        model(*inputs)
+    for p in model.parameters():
+        kept.pop(p.untyped_storage().data_ptr(), None)
+    sizes = [one.untyped_storage().nbytes() // one.element_size() for one in kept.values()]
+    return min(seconds), sum(sizes)
 
 
 @contextmanager

@@ -52,6 +52,14 @@ class Cache:
         self._kept[layer] = (torch.cat([past, x], 1)[:, x.shape[1] :],)
         return past
 
+    def read(self, layer: nn.Module) -> tuple[Tensor, ...] | None:
+        """Return what `layer` has kept; None before the first step of a sequence."""
+        return self._kept.get(layer)
+
+    def keep(self, layer: nn.Module, *state: Shaped[Tensor, "B C"]) -> None:
+        """Keep the state of a recurrent `layer` in place of the one before."""
+        self._kept[layer] = state
+
     def clear(self) -> None:
         """Forget everything, as before the first step."""
         self.steps = 0

@@ -167,3 +167,37 @@ def ewma_variance(
         forecasts.append(latest)
         latest = decay * latest + (1 - decay) * square
     return torch.tensor(forecasts, dtype=returns.dtype)
+
+
+def garch_variance(
+    returns: Float[Tensor, "T"],
+    start: float,
+    *,
+    constant: float,
+    surprise: float,
+    memory: float,
+    fall: float | int = 0.0,
+) -> Float[Tensor, "T"]:
+    """Return, for each day, the variance that GARCH(1, 1) forecast for it on the evening before.
+
+    v_{t+1} = ω + (α + γ [r_t < 0]) r_t² + β v_t, where a day's mean return is 0: Bollerslev 1986,
+    and with γ, for days that fall, Glosten, Jagannathan and Runkle 1993.
+
+    Args:
+        returns: of each day.
+        start: the forecast v_0 for the first day.
+        constant, surprise, memory, fall: ω, α, β and γ.
+
+    Raises:
+        ValueError: if a variance could become negative.
+    """
+    if min(constant, surprise, surprise + fall, memory) < 0:
+        raise ValueError(
+            f"{constant=}, {surprise=}, {memory=}, {fall=}: a variance could become negative; "
+            "none but `fall` may be below 0, and that not below -surprise"
+        )
+    forecasts, latest = [], start
+    for day in returns.tolist():
+        forecasts.append(latest)
+        latest = constant + (surprise + fall * (day < 0)) * day**2 + memory * latest
+    return torch.tensor(forecasts, dtype=returns.dtype)

@@ -53,6 +53,37 @@ def word_windows(
     return windows[(windows[:, -2:] != 0).any(-1), -length:]
 
 
+def pad_words(
+    words: Iterable[str], vocabulary: Vocabulary, no_target: int
+) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
+    """Return one row for each whole word: the boundary and its letters; and what follows each.
+
+    Id 0 of the vocabulary is the boundary, which ends the targets of a word, too, and fills up the
+    inputs of short ones. There the targets are `no_target`. The targets, row by row, are those of
+    `word_windows`.
+
+    Example:
+        >>> inputs, targets = pad_words(["ab", "b"], Vocabulary(".ab"), no_target=-100)
+        >>> inputs.tolist(), targets.tolist()
+        ([[0, 1, 2], [0, 2, 0]], [[1, 2, 0], [2, 0, -100]])
+
+    Raises:
+        ValueError: as for `word_windows`.
+    """
+    spelt = [vocabulary.encode(word) for word in words]
+    if not spelt or any(not ids or 0 in ids for ids in spelt):
+        raise ValueError(
+            f"each word needs a letter and none may contain the boundary "
+            f"{vocabulary.decode([0])!r}: remove such words, or choose another boundary as id 0"
+        )
+    inputs = torch.zeros(len(spelt), max(map(len, spelt)) + 1, dtype=torch.long)
+    targets = torch.full_like(inputs, no_target)
+    for row, target, ids in zip(inputs, targets, spelt, strict=True):
+        row[1 : len(ids) + 1] = target[: len(ids)] = torch.tensor(ids)
+        target[len(ids)] = 0
+    return inputs, targets
+
+
 def group_windows(
     windows: Int[Tensor, "N n"], vocab_size: int
 ) -> tuple[Int[Tensor, "K T"], Int[Tensor, "K V"]]:

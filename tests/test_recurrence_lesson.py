@@ -1,0 +1,170 @@
+"""What lesson 09c needs beside its layers: tasks for memories, padded words, variances, costs."""
+
+import numpy as np
+import pytest
+import torch
+from arch import arch_model
+from torch import nn
+
+from coursekit.inside.diagnose import measure_pass
+from coursekit.layers.attention import MultiHeadAttention, attend
+from coursekit.models.baselines import ewma_variance, garch_variance
+from coursekit.tokens.vocabulary import Vocabulary
+from coursekit.windows.pieces import draw_pieces
+from coursekit.windows.recall import RECALL_LETTERS, draw_recall
+from coursekit.windows.tokens import pad_words, word_windows
+
+
+def chance(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+# Tasks for memories
+
+
+def test_a_symbol_comes_first_and_noise_after_it():
+    tokens, answers = draw_recall(1000, 5, chance())
+    assert tokens.shape == (1000, 6)
+    assert torch.equal(tokens[:, 0], answers)
+    assert answers.unique().tolist() == list(range(8))
+    assert tokens[:, 1:].unique().tolist() == list(range(8, 16))
+    assert len(RECALL_LETTERS) == 16
+    assert RECALL_LETTERS[:8].isupper()
+    assert RECALL_LETTERS[8:].islower()
+
+
+def test_where_symbols_come_again_the_latest_is_the_answer():
+    tokens, answers = draw_recall(500, 20, chance(), again=0.2)
+    for row, answer in zip(tokens.tolist(), answers.tolist(), strict=True):
+        assert [k for k in row if k < 8][-1] == answer
+        assert row[0] < 8
+    often = (tokens[:, 1:] < 8).double().mean().item()
+    assert often == pytest.approx(0.2, abs=0.015)
+
+
+def test_what_comes_later_tells_nothing_about_the_symbol():
+    tokens, answers = draw_recall(4000, 1, chance())
+    table = torch.zeros(8, 8).index_put_((answers, tokens[:, 1] - 8), torch.ones(4000), True)
+    assert (table - 62.5).abs().max() < 5 * 62.5**0.5
+
+
+@pytest.mark.parametrize(("n", "lag"), [(0, 5), (3, -1)])
+def test_no_sequence_and_no_lag_are_refused(n, lag):
+    with pytest.raises(ValueError, match="must be at least"):
+        draw_recall(n, lag, chance())
+
+
+# Padded words
+
+LETTERS = Vocabulary(".abc")
+WORDS = ["abca", "b", "ca"]
+
+
+def test_padded_words_have_the_targets_of_their_windows_in_order():
+    inputs, targets = pad_words(WORDS, LETTERS, -100)
+    assert inputs.shape == targets.shape == (3, 5)
+    windows = word_windows(WORDS, LETTERS, 6)
+    assert torch.equal(targets[targets != -100], windows[:, -1])
+    seen = iter(windows)
+    for row, target in zip(inputs, targets, strict=True):
+        for t in range(int((target != -100).sum())):
+            prefix = next(seen)[:-1]
+            assert torch.equal(prefix[-(t + 1) :], row[: t + 1])
+            assert not prefix[: -(t + 1)].any()
+    assert not inputs[1, 2:].any()
+
+
+@pytest.mark.parametrize("words", [[], ["ab", ""], ["a.b"]])
+def test_words_that_can_not_be_padded_are_refused(words):
+    with pytest.raises(ValueError, match="each word needs a letter and none may contain"):
+        pad_words(words, LETTERS, -100)
+
+
+# Stretches
+
+
+def test_a_stretch_is_followed_by_itself_one_step_later():
+    series = torch.arange(30.0) + 1
+    x, y = next(draw_pieces(series, 7, 5, chance(), spread=0.5))
+    assert x.shape == y.shape == (5, 7)
+    assert torch.equal(x[:, 1:], y[:, :-1])
+    factor = y[:, -1] - x[:, -1]  # the series rises by one
+    torch.testing.assert_close((x / factor[:, None]).diff(dim=1), torch.ones(5, 6))
+    assert factor.min() > 0
+    assert len(factor.unique()) == 5
+
+
+def test_without_a_spread_stretches_keep_their_scale_and_every_start_comes():
+    series = torch.arange(10.0)
+    stretches = draw_pieces(series, 7, 500, chance())
+    x, y = next(stretches)
+    assert x[:, 0].unique().tolist() == [0, 1, 2]
+    assert y.max() == 9
+
+
+def test_factors_have_the_spread_that_was_asked_for():
+    x, _ = next(draw_pieces(torch.ones(9), 3, 4000, chance(), spread=0.5))
+    assert x[:, 0].log().std().item() == pytest.approx(0.5, rel=0.05)
+    assert x[:, 0].log().mean().item() == pytest.approx(0, abs=0.03)
+
+
+@pytest.mark.parametrize(("length", "size"), [(0, 1), (9, 1), (3, 0)])
+def test_stretches_that_do_not_fit_are_refused(length, size):
+    with pytest.raises(ValueError, match="need a series of"):
+        next(draw_pieces(torch.ones(9), length, size, chance()))
+
+
+# Variances
+
+
+@pytest.mark.parametrize("falls", [0, 1])
+def test_garch_agrees_with_arch(falls):
+    r = 2 * np.random.default_rng(0).standard_t(5, 400)
+    fitted = arch_model(r, mean="Zero", o=falls, rescale=False).fit(disp="off")
+    omega, alpha, *gamma, beta = fitted.params
+    theirs = torch.tensor(fitted.conditional_volatility) ** 2
+    rule = {"constant": omega, "surprise": alpha, "memory": beta, "fall": sum(gamma)}
+    ours = garch_variance(torch.tensor(r), theirs[0].item(), **rule)
+    torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=0)
+
+
+def test_garch_without_a_constant_is_a_running_mean():
+    r = torch.randn(50, generator=chance()).double()
+    rule = {"constant": 0.0, "surprise": 0.06, "memory": 0.94}
+    torch.testing.assert_close(garch_variance(r, 1.5, **rule), ewma_variance(r, 1.5))
+
+
+@pytest.mark.parametrize(
+    "rule", [(-0.1, 0.1, 0.9, 0.0), (0.1, 0.1, -0.9, 0.0), (0.1, 0.1, 0.9, -0.2)]
+)
+def test_a_variance_that_could_be_negative_is_refused(rule):
+    constant, surprise, memory, fall = rule
+    options = {"constant": constant, "surprise": surprise, "memory": memory, "fall": fall}
+    with pytest.raises(ValueError, match="a variance could become negative"):
+        garch_variance(torch.ones(3), 1.0, **options)
+
+
+# Costs
+
+
+def test_what_a_pass_keeps_is_counted_once_and_without_weights():
+    shared = nn.Linear(3, 4)
+    assert measure_pass(nn.Sequential(shared, nn.Tanh()), torch.ones(2, 3))[1] == 6 + 8
+    assert measure_pass(nn.Sequential(shared, nn.Linear(4, 5)), torch.ones(2, 3))[1] == 6 + 8
+
+
+def test_attention_keeps_a_number_for_each_pair_of_steps():
+    layer = MultiHeadAttention(4, 1, attend)
+    kept = [measure_pass(layer, torch.randn(1, steps, 4))[1] for steps in (100, 200, 400)]
+    assert kept[2] - 2 * kept[1] == 4 * (kept[1] - 2 * kept[0])  # what is left grows with T²
+    assert kept[1] > 200**2
+
+
+def test_a_pass_takes_time_and_leaves_no_gradients():
+    layer = nn.LSTM(3, 4)
+    seconds, kept = measure_pass(layer, torch.randn(5, 2, 3), repeats=1)
+    assert seconds > 0
+    assert kept > 0
+    assert all(p.grad is None for p in layer.parameters())
+    with pytest.raises(ValueError, match="must be at least 1"):
+        measure_pass(layer, torch.randn(5, 2, 3), repeats=0)
