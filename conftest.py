@@ -17,7 +17,8 @@ made for it, and that nbval still has what is replaced.
   one. An output that merely differs breaks nothing.
 - A cell that was never run fails; nbval compares it with nothing and passes it.
 - An output that was not expected, such as a warning, is printed; nbval says only "stderr".
-- Tags: "machine" and "live" are run and not compared; "data" is compared only when every data
+- Tags: "machine" and "live" are run and not compared, nor is "scoreboard", which shows what other
+  lessons measured (tests/test_board.py compares it); "data" is compared only when every data
   set now comes from the same kind of source as when the notebook was built. Where that is, in a
   folder, in the cache or in a package, is never compared.
 
@@ -161,7 +162,7 @@ if plugin is not None:
             used = self.parent.nb.metadata.get("coursekit", {}).get("data", {})
             if "data" in tags and any(kind_now(name) not in (None, used[name]) for name in used):
                 return False
-            return not {"machine", "live"} & set(tags)
+            return not {"machine", "live", "scoreboard"} & set(tags)
 
         def compare_outputs(self, test, ref, skip_compare=None):
             same = super().compare_outputs(test, ref, skip_compare)

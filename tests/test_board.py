@@ -1,11 +1,19 @@
 """The scoreboard, on committed values and samples made for it."""
 
 import json
+from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat import v4
 
 from coursekit.notebook import keep_sample, scoreboard, setup
+from coursekit.notebook.board import write_board
 from coursekit.notebook.session import session
+from tools.publish import boards_of, refresh_boards, shown_by
+from tools.source import find_lessons
+
+ROOT = Path(__file__).parents[1]
 
 BOARDS = """
 [names]
@@ -84,3 +92,34 @@ def test_a_board_shows_what_the_running_lesson_has_measured_and_drawn(kept):
     keep_sample(net=["lio"])
     scoreboard("names")
     assert kept[0][3:] == ["| **network** | 1.900 | lio |", "| **network, longer** | 2.000 |  |"]
+
+
+@pytest.mark.parametrize("lesson", find_lessons(ROOT), ids=lambda lesson: lesson.name)
+def test_committed_boards_show_what_the_lessons_before_measured_last(lesson):
+    for cell, text in boards_of(nbformat.read(lesson.notebook, 4), lesson.name):
+        assert shown_by(cell) == text, "run `python -m tools build` on any lesson"
+
+
+def test_a_lesson_built_anew_moves_its_row_in_the_others(kept, tmp_path):
+    session.notebook = ""
+    (tmp_path / "notebooks" / "src").mkdir(parents=True)
+    (tmp_path / "notebooks" / "src" / "09_later.py").write_text("# %%\n1\n")
+    cells = [
+        v4.new_code_cell(source, metadata={"tags": [tag]}, outputs=[_displayed(shown)])
+        for source, tag, shown in (
+            ('scoreboard("names", own=False)', "scoreboard", "old"),
+            ('print("no board")', "show", "as it was"),
+        )
+    ]
+    path = tmp_path / "notebooks" / "09_later.ipynb"
+    path.write_text(nbformat.writes(v4.new_notebook(cells=cells)), "utf-8")
+    refresh_boards(tmp_path)
+    board, other = nbformat.read(path, 4).cells
+    assert shown_by(board) == write_board("names", "09_later", own=False)
+    assert "| network | 2.100 |" in shown_by(board)
+    assert "of a lesson to come" not in shown_by(board)
+    assert shown_by(other) == "as it was"
+
+
+def _displayed(text):
+    return v4.new_output("display_data", data={"text/markdown": text})

@@ -139,6 +139,7 @@ def bad(folder):
         cell("3 + 3;"),
         cell("'here'", "'there'", tags=["machine"]),
         cell("'here'", "'there'", tags=["live"]),
+        cell("'here'", "'there'", tags=["scoreboard"]),
         cell("'here'", "'there'", tags=["nbval-ignore-output"]),
         cell("", count=None),
     )

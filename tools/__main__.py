@@ -65,6 +65,7 @@ def _build(wanted: argparse.Namespace) -> int:
         for lesson, result in zip(lessons, results, strict=True):
             publish.publish(lesson, result)
             print(f"wrote notebooks/{lesson.name}.ipynb")
+        publish.refresh_boards(source.find_root())
     return not held
 
 

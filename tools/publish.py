@@ -1,12 +1,16 @@
 """Turn a run into the notebook that is committed, and check that it still is what it says."""
 
+import ast
 import json
+from pathlib import Path
+from typing import TypeGuard
 
 import nbformat
 from nbformat import NotebookNode
 
+from coursekit.notebook.board import write_board
 from tools.run import Result, run_solved
-from tools.source import Lesson, digest, has, load, read_times, seen_file
+from tools.source import Lesson, digest, find_lessons, has, load, read_times, seen_file
 
 LARGEST_NOTEBOOK = 1_000_000
 """Bytes; code hosts stop showing a notebook somewhat above."""
@@ -68,6 +72,39 @@ def find_faults(lesson: Lesson) -> list[str]:
     return [f"notebooks/{lesson.name}.ipynb {fault}" for fault in faults]
 
 
+def boards_of(notebook: NotebookNode, lesson: str) -> list[tuple[NotebookNode, str]]:
+    """List the cells of a notebook that show a scoreboard, each with what it shows now."""
+    found = []
+    for cell in notebook.cells:
+        if has(cell, "scoreboard"):
+            (call,) = (line for line in ast.walk(ast.parse(cell.source)) if _is_board(line))
+            options = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+            board = ast.literal_eval(call.args[0])
+            found.append((cell, write_board(board, lesson, **options)))
+    return found
+
+
+def refresh_boards(root: Path) -> None:
+    """Show in each committed notebook what the lessons before it measured last.
+
+    A lesson that is built anew moves its rows in all others; none of them has to run for that.
+    """
+    for lesson in find_lessons(root):
+        if not lesson.notebook.exists():
+            continue
+        committed = nbformat.read(lesson.notebook, 4)
+        boards = boards_of(committed, lesson.name)
+        if any(cell.outputs and shown_by(cell) != text for cell, text in boards):
+            for cell, text in boards:
+                cell.outputs[0].data["text/markdown"] = text
+            lesson.notebook.write_text(nbformat.writes(committed) + "\n", "utf-8")
+
+
+def shown_by(cell: NotebookNode) -> str:
+    """Return the Markdown that a cell displayed."""
+    return cell.outputs[0].data["text/markdown"]
+
+
 def committed_claims(lesson: Lesson) -> dict[str, float]:
     """Return the values that the committed, canonical notebook claims, by name."""
     if not lesson.notebook.exists():
@@ -83,6 +120,14 @@ def printed_by_checks(solved: NotebookNode) -> list[str]:
         for cell in solved.cells
         if has(cell, "check")
     ]
+
+
+def _is_board(node: ast.AST) -> TypeGuard[ast.Call]:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "scoreboard"
+    )
 
 
 def _keep_seen(lesson: Lesson) -> None:

@@ -42,27 +42,42 @@ def scoreboard(board: str, *, own: bool = True) -> None:
     Raises:
         ValueError: if there is no such board.
     """
+    display(Markdown(write_board(board, session.notebook, own=own)))
+
+
+def write_board(board: str, lesson: str, *, own: bool = True) -> str:
+    """Write a board as a lesson shows it: its own rows are bold, and what it measures counts.
+
+    Args:
+        board: its name in the file of boards.
+        lesson: the name of a notebook; "" for all of them.
+        own: with the models of that lesson.
+
+    Raises:
+        ValueError: if there is no such board.
+    """
     boards = tomllib.loads((claims_folder() / "boards.toml").read_text("utf-8"))
     if board not in boards:
         raise ValueError(f"no board {board!r}: there are {', '.join(boards)}")
     about = boards[board]
     lines = [f"| model | {about['unit']} | {about['sample']} |", "|:--|--:|:--|"]
-    last = session.notebook or "~"  # outside of a lesson, all
-    for row in (row for row in about["rows"] if row["notebook"] <= last):
-        kept = read_kept(row["notebook"])
-        here = row["notebook"] == session.notebook
-        if here:  # what this run has measured comes before what was committed
-            measured = {name: claim["value"] for name, claim in session.claims.items()}
-            kept = {
-                "claims": kept["claims"] | measured,
-                "samples": kept["samples"] | session.samples,
-            }
-        if row["claim"] in kept["claims"] and (own or not here):
-            texts = " · ".join(kept["samples"].get(row.get("sample"), []))
-            value = f"{kept['claims'][row['claim']]:{about['form']}}"
+    for row in (row for row in about["rows"] if row["notebook"] <= (lesson or "~")):
+        here = row["notebook"] == lesson
+        claims, samples = _read_row(row["notebook"])
+        if row["claim"] in claims and (own or not here):
+            texts = " · ".join(samples.get(row.get("sample"), []))
             name = f"**{row['model']}**" if here else row["model"]
-            lines.append(f"| {name} | {value} | {texts} |")
-    display(Markdown("\n".join(lines)))
+            lines.append(f"| {name} | {claims[row['claim']]:{about['form']}} | {texts} |")
+    return "\n".join(lines)
+
+
+def _read_row(notebook: str) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """Read the values and samples of a lesson; what runs now comes before what was committed."""
+    kept = read_kept(notebook)
+    if notebook != session.notebook:
+        return kept["claims"], kept["samples"]
+    measured = {name: claim["value"] for name, claim in session.claims.items()}
+    return kept["claims"] | measured, kept["samples"] | session.samples
 
 
 def read_kept(notebook: str) -> dict[str, Any]:
