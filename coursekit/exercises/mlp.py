@@ -25,40 +25,40 @@ def check_batch_norm(solution: Callable[..., Any]) -> None:
     """Check a class that is batch norm as a layer, called with a batch and whether it trains.
 
     A case gives the batches of training, the numbers to normalise after them, whether that is
-    training, too, and the gain and shift that the layer then has. In training, the gradient at the
+    training, too, and the γ and β (`gamma`, `beta`) that the layer then has. In training, the gradient at the
     numbers counts as well.
     """
     first = torch.tensor([[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]])
     second = torch.tensor([[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]])
     none, ones, zeros = torch.zeros(0, 3, 2), torch.ones(2), torch.zeros(2)
-    gain, shift = torch.tensor([2.0, -1.0]), torch.tensor([0.5, 3.0])
+    gamma, beta = torch.tensor([2.0, -1.0]), torch.tensor([0.5, 3.0])
     cases = [
         (none, first, True, ones, zeros, 0.1, 1e-5),
         (none, torch.tensor([[0.0, 1.0], [0.01, 1.02]]), True, ones, zeros, 0.1, 1e-5),
-        (none, first, True, gain, shift, 0.1, 0.01),
+        (none, first, True, gamma, beta, 0.1, 0.01),
         (none, second, False, ones, zeros, 0.1, 1e-5),
         (first[None], torch.tensor([[2.0, 3.0]]), False, ones, zeros, 0.1, 1e-5),
-        (torch.stack([first, second]), first, False, gain, shift, 0.25, 1e-5),
+        (torch.stack([first, second]), first, False, gamma, beta, 0.25, 1e-5),
     ]
 
     def build_and_call(
         batches: Tensor,
         last: Tensor,
         training: bool,
-        gain: Tensor,
-        shift: Tensor,
+        gamma: Tensor,
+        beta: Tensor,
         momentum: float,
         eps: float,
     ) -> dict[str, Tensor]:
-        layer = solution(len(gain), momentum, eps)
+        layer = solution(len(gamma), momentum, eps)
         for batch in batches:
             layer(batch.clone().requires_grad_(), training=True)
             kept = (getattr(layer, name, None) for name in ("mean", "variance"))
             if any(getattr(one, "requires_grad", False) for one in kept):
                 raise ValueError("its running statistics keep the graph of each batch: detach them")
-        layer(torch.full((2, len(gain)), 9.0), training=False)  # must leave no trace
-        if not (gain.eq(1).all() and shift.eq(0).all()):  # else as they start
-            layer.gain, layer.shift = gain, shift
+        layer(torch.full((2, len(gamma)), 9.0), training=False)  # must leave no trace
+        if not (gamma.eq(1).all() and beta.eq(0).all()):  # else as they start
+            layer.gamma, layer.beta = gamma, beta
         x = last.clone().requires_grad_()
         return with_gradient(layer(x, training=training), x, training)
 
@@ -73,15 +73,15 @@ def check_batch_norm(solution: Callable[..., Any]) -> None:
         batches: Tensor,
         last: Tensor,
         training: bool,
-        gain: Tensor,
-        shift: Tensor,
+        gamma: Tensor,
+        beta: Tensor,
         momentum: float,
         eps: float,
     ) -> dict[str, Tensor]:
-        mean, variance = torch.zeros(len(gain)).double(), torch.ones(len(gain)).double()
+        mean, variance = torch.zeros(len(gamma)).double(), torch.ones(len(gamma)).double()
         for batch in batches:
             F.batch_norm(batch.double(), mean, variance, training=True, momentum=momentum)
-        parameters = (gain.double(), shift.double())
+        parameters = (gamma.double(), beta.double())
         x = last.double().requires_grad_()
         answer = F.batch_norm(x, mean, variance, *parameters, training=training, eps=eps)
         return with_gradient(answer, x, training)
@@ -112,9 +112,9 @@ def check_fold(solution: Callable[..., tuple[Tensor, Tensor]]) -> None:
         return x @ folded + bias
 
     def reference(x: Tensor, weights: Tensor, *numbers: Tensor | float) -> Tensor:
-        mean, variance, gain, shift = (one.double() for one in numbers if isinstance(one, Tensor))
+        mean, variance, gamma, beta = (one.double() for one in numbers if isinstance(one, Tensor))
         z = (x @ weights).double()
-        return F.batch_norm(z, mean, variance, gain, shift, eps=float(numbers[-1]))
+        return F.batch_norm(z, mean, variance, gamma, beta, eps=float(numbers[-1]))
 
     fold_and_apply.__name__ = getattr(solution, "__name__", "your solution")
     agree(solution if is_stub(solution) else fold_and_apply, reference, cases, tolerance=1e-4)

@@ -100,7 +100,7 @@ def loss_of(network, x, y):
 print(f"{sum(p.numel() for p in new_network()):,} numbers; a table would have {27**4:,}")
 
 # %% [markdown]
-# One letter more of context makes the table 27 times larger, and the network larger by the 10 × 200 weights that read the new letter.
+# One letter more makes the table 27 times larger, and the network by the 10 × 200 weights that read it.
 #
 # ## 2.2 It trains, but look where it starts
 #
@@ -144,7 +144,7 @@ with torch.no_grad():
 claim(favourite=favourite.mean(), favourite_is_right=(letter == Y).float().mean())
 
 # %% [markdown]
-# It is all but certain, and its favourite letter is a random one. A logit adds up 200 products, a hidden number (nearly ±1) times a weight of size 1. Such a sum has a size of about $\sqrt{200} \approx 14$, and a softmax over numbers of that size puts almost everything on the largest. Cross-entropy punishes nothing as hard as being certain and wrong.
+# It is all but certain, and its favourite letter is a random one. A logit adds up 200 products, a hidden number (nearly ±1) times a weight of size 1: about $\sqrt{200} \approx 14$, and a softmax over numbers of that size puts almost everything on the largest. Cross-entropy punishes nothing as hard as being certain and wrong.
 #
 # The fix: make the last layer's weights a hundred times smaller. (By $1/\sqrt{200}$ the logits would have a size of 1; we want them near 0.)
 
@@ -162,12 +162,11 @@ name_lines(plt.gca())
 figure("hockey-stick", alt="N(0, 1): from 30 to 4 in 1,000 steps. Small last layer: 3.3 to 2.4.")
 
 # %% [markdown]
-# The same network, the same batches; only the start differs. Two questions: does the first network recover by *shrinking* $W_2$? And if small is good, is *zero* better, or does a layer of zeros stop learning?
+# Only the start differs. Two questions: does the first network recover by *shrinking* $W_2$? And if small is good, is *zero* better, or does a layer of zeros stop learning?
 
 # %%
 for name, network in {"start": wild_start, "after 1,000 steps": wild_end}.items():
-    with torch.no_grad():
-        spread = forward(network, X[:5000])[1].std()
+    spread = forward(network, X[:5000])[1].std()
     print(f"{name}: norm of W2 {network[3].norm():.1f}, spread of the logits {spread:.1f}")
 
 zero, gradients = new_network(output_scale=0.0), []
@@ -179,7 +178,7 @@ for step in (1, 2):
 claim(w1_gradient_at_step_1=w1_at_1, w2_gradient_at_step_1=w2_at_1, w1_gradient_at_step_2=w1_at_2)
 
 # %% [markdown]
-# The spread of the logits halves, the matrix hardly shrinks: the correction is spread over all weights, those before $h$, too. And zero works. $W_2$ has a gradient at once, because $h$ is not 0; only what lies before it waits, for a single step. *Two* layers of zeros in a row (and zero biases) would be fatal: neither matrix would ever get a gradient.
+# The logits halve, the matrix hardly shrinks: the correction is spread over all weights. And zero works. $W_2$ has a gradient at once, because $h$ is not 0; only what lies before it waits, for a single step. *Two* layers of zeros in a row would be fatal: neither would ever get a gradient.
 #
 # The library's `MLP` ([models/mlp.py](../coursekit/models/mlp.py)) is this network made of modules. The same weights give the same loss:
 
@@ -313,9 +312,9 @@ figure("gain", alt="tanh: gain 1 sinks, 1.59 and 5/3 stay. ReLU: 1 vanishes, √
 # %% [markdown]
 # At a gain of 1, ReLU loses half in each layer, tanh less, but it never stops. Too large a gain blows ReLU up; tanh cannot blow up, it saturates. Its outputs lie within ±1, so their mean square can never be 1; what a gain above 1 gives is a size that *stays*, at 5/3 about 0.42.
 #
-# (PyTorch's `nn.Linear` starts with a gain of 0.58, a size for shallow networks.)
+# (PyTorch's `nn.Linear` starts with a gain of 0.58.)
 #
-# Now train 20,000 steps from three starts, each fixing one more thing, and compare the loss on the validation names. (All have the same learning rate, and a tenth of it in the last quarter of the steps.)
+# Now train 20,000 steps from three starts, each fixing one more thing, and compare the loss on the validation names. (Each has its best of five learning rates, 0.05 to 0.5, and a tenth of it in the last quarter. The worse the start, the larger the best one.)
 
 
 # %%
@@ -323,16 +322,18 @@ def score(loss):
     return Score(loss.item(), on=Y_val, context=3, steps=20_000, batch=32)
 
 
-starts = {"N(0, 1)": (1, 1), "+ small last layer": (1, 0.01), "+ W₁ × 5/3 : √30": (scaled, 0.01)}
+names = ["N(0, 1)", "+ small last layer", "+ W₁ × 5/3/√30"]
+starts = zip(names, (0.5, 0.3, 0.2), (1, 1, scaled), (1, 0.01, 0.01), strict=True)
 curves, log, trained = {}, {}, {}
-for name, start in starts.items():
-    network = trained[name] = new_network(*start)
-    curves[name] = train_network(network, 15_000) + train_network(network, 5_000, 0.01, seed=8)
+for name, lr, *scales in starts:
+    network = trained[name] = new_network(*scales)
+    curves[name] = train_network(network, 15_000, lr)
+    curves[name] += train_network(network, 5_000, lr / 10, seed=8)
     log[name] = score(loss_of(network, X_val, Y_val))
     print(f"{name:18} {log[name].value:.4f}")
 first, second, third = log.values()
 claim_order(small_last_layer_helps=(second, first), scaled_hidden_layer_helps=(third, second))
-claim(mended_start_loss=third.value)
+claim(fixed_start_loss=third.value)
 
 # %%
 from coursekit.sample import sample_text
@@ -343,7 +344,7 @@ for name, network in {"untrained": wild_start, **trained}.items():
     model, g = as_library(network), torch.Generator().manual_seed(42)
     written = [sample_text(model, alphabet, "...", 12, g, stop=".") for _ in range(5)]
     print(f"{name:18}", ", ".join(written))
-keep_sample(mended_start=written)
+keep_sample(fixed_start=written)
 
 # %% [markdown]
 # Two constants in the **initialisation**, and each lowers the loss.
@@ -475,15 +476,15 @@ outputs, logits = deep_forward(network, X[:1000], our_batch_norm)
 assert_close(library(X[:1000]), logits, rtol=1e-3, atol=1e-3)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 2.2 (build, 20 minutes).** Write batch norm as a layer. In training it normalises with the batch's own mean and variance (1/n), then applies `gain` (γ) and `shift` (β), and moves its **running statistics**, which start at 0 and 1, a tenth of the way (`momentum`) towards those of the batch. In evaluation it uses the running statistics instead, so that a single example is enough, and leaves them as they are. Two traps: what is *remembered* is the unbiased variance, 1/(n − 1), because the batch is a sample; and no gradient may flow into what is remembered.
+# > **Exercise 2.2 (build, 20 minutes).** Write batch norm as a layer. In training it normalises with the batch's own mean and variance (1/n), then applies `gamma` and `beta`, and moves its **running statistics**, which start at 0 and 1, a tenth of the way (`momentum`) towards those of the batch. In evaluation it uses the running statistics instead, so that a single example is enough, and leaves them as they are. Two traps: what is *remembered* is the unbiased variance, 1/(n − 1), because the batch is a sample; and no gradient may flow into what is remembered.
 # >
-# > <details><summary>Hint 1</summary>gain and variance start as ones, shift and mean as zeros. <code>x.var(0, correction=0)</code> divides by n, <code>x.var(0)</code> by n − 1.</details>
+# > <details><summary>Hint 1</summary>gamma and variance start as ones, beta and mean as zeros. <code>x.var(0, correction=0)</code> divides by n, <code>x.var(0)</code> by n − 1.</details>
 # > <details><summary>Hint 2</summary>new = 0.9 · old + 0.1 · the batch's. What is remembered needs no graph: <code>.detach()</code>, or <code>torch.no_grad()</code>.</details>
 
 
 # %% tags=["stub"]
 class OurBatchNorm:
-    def __init__(self, d, momentum=0.1, eps=1e-5): ...  # self.gain, shift, mean, variance: (d,)
+    def __init__(self, d, momentum=0.1, eps=1e-5): ...  # self.gamma, beta, mean, variance: (d,)
 
     def __call__(self, x, training): ...  # (n, d) -> (n, d)
 
@@ -496,7 +497,7 @@ exercises.check_batch_norm(OurBatchNorm)
 class OurBatchNorm:
     def __init__(self, d, momentum=0.1, eps=1e-5):
         self.momentum, self.eps = momentum, eps
-        self.gain, self.shift = torch.ones(d), torch.zeros(d)
+        self.gamma, self.beta = torch.ones(d), torch.zeros(d)
         self.mean, self.variance = torch.zeros(d), torch.ones(d)
 
     def __call__(self, x, training):
@@ -505,7 +506,7 @@ class OurBatchNorm:
             mean, variance = x.mean(0), x.var(0, correction=0)
             self.mean = self.mean.lerp(mean.detach(), self.momentum)
             self.variance = self.variance.lerp(x.detach().var(0), self.momentum)
-        return self.gain * (x - mean) / (variance + self.eps).sqrt() + self.shift
+        return self.gamma * (x - mean) / (variance + self.eps).sqrt() + self.beta
 
 
 # %% [markdown] tags=["exercise"]
@@ -527,14 +528,20 @@ class OurBatchNorm:
 # > | `subtract_mean` | | | |
 # > | `our_batch_norm` | | | |
 # >
-# > <details><summary>What we found</summary>Without either: 2.84, 2.41, 2.84. Only the mean: 2.84, 2.42, 2.82. Batch norm: 2.44, 2.41, 2.45 (seed 42). The mean does next to nothing here; it is the division by σ that mends the start.</details>
+# > <details><summary>What we found</summary>Without either: 2.84, 2.41, 2.84. Only the mean: 2.84, 2.42, 2.82. Batch norm: 2.44, 2.41, 2.45 (seed 42). The mean does next to nothing here; it is the division by σ that fixes the start.</details>
 
 # %% [markdown]
 # ## 2.6 Five pictures of a network
 #
-# The loss at the start said nothing: 3.30 three times. So look inside: at what each layer gives; at the gradient that arrives there; at the gradients of the weights, compared with the weights; and at how far a step moves the weights.
+# The loss at the start said nothing: 3.30 three times. So look inside. Five pictures, from top to bottom:
 #
-# The library's `take_snapshot` looks into *any* model from outside, with **hooks**: functions that a module calls whenever it has computed something. One hook, by hand:
+# 1. **what each layer gives**: the spread of its outputs, the first layer on top;
+# 2. **the gradient that arrives there**, on a scale of powers of ten;
+# 3. **the gradient of each weight matrix**, relative to the weights;
+# 4. **how far a step moves the weights**, relative to them: with SGD the third picture times the learning rate, step after step;
+# 5. **the loss**.
+#
+# To look into *any* model there are **hooks**, functions that a module calls whenever it has computed something. One hook by hand, then the library's `take_snapshot`, which sets one on each layer, and `UpdateLog`, which compares the weights after each step ([source](../coursekit/inside/diagnose.py)):
 
 
 # %%
@@ -585,12 +592,12 @@ plt.suptitle("Four starts of twenty layers: look before you train")
 figure("five-pictures", alt="At gain 5/3 or with batch norm, outputs and gradients stay broad.")
 
 # %% [markdown]
-# - **Gain 5.** Nearly all outputs sit at ±1, saturated. Yet the gradients *grow* on the way back, more than ten thousand times: large weights multiply them faster than tanh shrinks them.
-# - **Gain 0.6.** The outputs shrink to a needle at 0, and the gradient fades on its way back. That is the network that learnt the letters' frequencies and nothing else.
+# - **Gain 5.** Nearly all outputs sit at ±1, saturated. Yet the gradients *grow* on the way back, over ten thousand times: large weights multiply them faster than tanh shrinks them.
+# - **Gain 0.6.** The outputs shrink to a needle at 0, and the gradient fades on its way back.
 # - **Gain 5/3.** The outputs stay broad, the gradients keep their size within a factor of ten.
-# - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights, a third of the gradient. A large gain now means small steps.
+# - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights, a third of the gradient.
 #
-# (The last point of the third row is the output layer, small on purpose. Dotted in the fourth: the lecture's rule of thumb, a step of a thousandth.)
+# (The last point of the third row is the output layer, small on purpose. Dotted in the fourth: a thousandth, Karpathy's rule of thumb from part 3 of the lectures.)
 
 # %% [markdown]
 # Now move the controls. Set the gain to 0.6 and add layers: which of the five pictures is the first to warn you?
@@ -627,7 +634,7 @@ claim(gradient_ratio_large_gain=large, batch_norm_makes_it_larger=with_norm / ri
 # %% [markdown]
 # ## 2.7 One name at a time
 #
-# Batch norm has a price: what it gives for one example depends on the others in the batch, and a single example has no variance. (Layer norm, which transformers use, avoids this: lesson 6.) To be used, the layer needs fixed numbers, the running statistics of exercise 2.2; `model.eval()` switches to them. Train the one-layer network of the third start with the library's layer, and compare its running statistics with those of all examples:
+# Batch norm has a price: what it gives for one example depends on the others in the batch, and a single example has no variance. (Layer norm, which transformers use, avoids this: lesson 6.) To be used, the layer needs fixed numbers, the running statistics of exercise 2.2; `model.eval()` switches to them. Train the one-layer network of the third start with the library's layer (its best learning rate is 0.1), and compare its running statistics with those of all examples:
 
 # %%
 model = as_library(new_network(scaled, 0.01), normalised=True)
@@ -645,7 +652,7 @@ ratio = (model.hidden[1].running_var / z.var(0)).mean()
 claim(running_mean_error=error, running_variance_ratio=ratio)
 
 # %% [markdown]
-# Two to three per cent of a standard deviation off: good enough. Now the whole log. Is the advantage of a good start only a head start, which a longer run makes up? The diamonds are *recorded*: the same four starts trained for 200,000 steps, the second half at a tenth of the learning rate, made once, because they take eight minutes.
+# Two to three per cent of a standard deviation off. Now the whole log. Is the advantage of a good start only a head start, which a longer run makes up? The diamonds are *recorded*: the same four starts trained for 200,000 steps with the lecture's learning rate, 0.1 and 0.01 in the second half, made once, because they take eight minutes.
 
 # %%
 files = ("wild", "small-last-layer", "scaled", "batch-norm")
@@ -660,16 +667,16 @@ for k, (name, losses) in enumerate(curves.items()):
     right.plot(log[name].value, -k, "o", color=f"C{k}", markersize=8)
     right.plot(records[k]["validation"], -k, "D", color=f"C{k}", markerfacecolor="white")
     right.text(log[name].value + 0.015, -k, name, color=f"C{k}", va="center")
-left.set(title="Two mends lower the curve for good", ylim=(2.1, 2.7), xlabel="step")
+left.set(title="Two fixes lower the curve for good", ylim=(2.1, 3.1), xlabel="step")
 left.set_ylabel("loss (nats), mean of 1,000 batches")
 right.set(title="● 20,000 steps\n◇ 200,000, recorded", xlim=(2.09, 2.42), yticks=[])
 right.set_xlabel("validation loss (nats)")
-figure("log", alt="Each mend lowers the curve and the validation loss; batch norm does not.")
+figure("log", alt="Each fix lowers the curve and the validation loss; batch norm does not.")
 
 # %% [markdown]
 # It isn't: after 200,000 steps the bad start is where the good one was after 20,000. (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1048 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
 #
-# And batch norm? Compare the last two records: the same loss on validation names, a *higher* one in training. What it gives for an example depends on the rest of its batch, a noise that makes memorising harder (and lifts its curve on the left). In one layer that starts well, it has nothing else to do, and in our short runs at this learning rate it doesn't pay.
+# And batch norm? Compare the last two records: the same loss on validation names, a *higher* one in training. What it gives for an example depends on the rest of its batch, a noise that makes memorising harder (and lifts its curve on the left). In one layer that starts well, it has nothing else to do, and in our short runs it doesn't pay.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.5 (build, 20 minutes).** Once trained, a batch norm multiplies and adds fixed numbers, and so does the linear layer before it. Two in a row are one, and that is how such networks are shipped. Write `fold`: return `W2` and `b2` such that `x @ W2 + b2` equals what the normalisation gives for `x @ weights` in evaluation.
@@ -679,7 +686,7 @@ figure("log", alt="Each mend lowers the curve and the validation loss; batch nor
 
 
 # %% tags=["stub"]
-def fold(weights, mean, variance, gain, shift, eps=1e-5): ...  # (n, d), (d,) … -> (n, d), (d,)
+def fold(weights, mean, variance, gamma, beta, eps=1e-5): ...  # (n, d), (d,) … -> (n, d), (d,)
 
 
 # %% tags=["check"]
@@ -687,9 +694,9 @@ exercises.check_fold(fold)
 
 
 # %% tags=["solution"]
-def fold(weights, mean, variance, gain, shift, eps=1e-5):
-    factor = gain / (variance + eps).sqrt()
-    return weights * factor, shift - mean * factor
+def fold(weights, mean, variance, gamma, beta, eps=1e-5):
+    factor = gamma / (variance + eps).sqrt()
+    return weights * factor, beta - mean * factor
 
 
 # %% [markdown]

@@ -55,7 +55,7 @@ class Norm:
 
     def __init__(self, d, momentum=0.1, eps=1e-5):
         self.momentum, self.eps = momentum, eps
-        self.gain, self.shift = torch.ones(d), torch.zeros(d)
+        self.gamma, self.beta = torch.ones(d), torch.zeros(d)
         self.mean, self.variance = torch.zeros(d), torch.ones(d)
 
     def __call__(self, x, training):
@@ -63,7 +63,7 @@ class Norm:
         if training:
             mean, variance = x.mean(0), x.var(0, correction=0)
             self.remember(x.detach())
-        return self.gain * self.normalise(x, mean, variance) + self.shift
+        return self.gamma * self.normalise(x, mean, variance) + self.beta
 
     def normalise(self, x, mean, variance):
         return (x - mean) / (variance + self.eps).sqrt()
@@ -76,10 +76,10 @@ class Norm:
 class NormOfPyTorch:
     def __init__(self, d, momentum=0.1, eps=1e-5):
         self.inside = torch.nn.BatchNorm1d(d, eps, momentum, affine=False)
-        self.gain, self.shift = torch.ones(d), torch.zeros(d)
+        self.gamma, self.beta = torch.ones(d), torch.zeros(d)
 
     def __call__(self, x, training):
-        return self.inside.train(training)(x) * self.gain + self.shift
+        return self.inside.train(training)(x) * self.gamma + self.beta
 
 
 class NormUnbiased(Norm):
@@ -87,7 +87,7 @@ class NormUnbiased(Norm):
         if not training:
             return super().__call__(x, training)
         self.remember(x.detach())
-        return self.gain * self.normalise(x, x.mean(0), x.var(0)) + self.shift
+        return self.gamma * self.normalise(x, x.mean(0), x.var(0)) + self.beta
 
 
 class NormOfFixedStatistics(Norm):
@@ -137,17 +137,17 @@ class NormOfOneEps(Norm):
 class NormThatStartsAtZero(Norm):
     def __init__(self, d, *options):
         super().__init__(d, *options)
-        self.gain = torch.zeros(d)
+        self.gamma = torch.zeros(d)
 
 
 class NormWithoutGain(Norm):
     def __call__(self, x, training):
-        return super().__call__(x, training) / self.gain
+        return super().__call__(x, training) / self.gamma
 
 
 class NormWithoutShift(Norm):
     def __call__(self, x, training):
-        return super().__call__(x, training) - self.shift
+        return super().__call__(x, training) - self.beta
 
 
 class NormAlwaysTraining(Norm):
@@ -194,56 +194,56 @@ class NormOfTheFirstBatchOnly(Norm):
 # --- check_fold ---------------------------------------------------------------------------------
 
 
-def fold_by_columns(weights, mean, variance, gain, shift, eps=1e-5):
-    factor = gain / (variance + eps).sqrt()
-    return weights * factor, shift - mean * factor
+def fold_by_columns(weights, mean, variance, gamma, beta, eps=1e-5):
+    factor = gamma / (variance + eps).sqrt()
+    return weights * factor, beta - mean * factor
 
 
-def fold_by_a_diagonal(weights, mean, variance, gain, shift, eps=1e-5):
-    scale = torch.diag(gain * (variance + eps).rsqrt())
-    return weights @ scale, shift - mean @ scale
+def fold_by_a_diagonal(weights, mean, variance, gamma, beta, eps=1e-5):
+    scale = torch.diag(gamma * (variance + eps).rsqrt())
+    return weights @ scale, beta - mean @ scale
 
 
-def fold_by_rows(weights, mean, variance, gain, shift, eps=1e-5):
-    factor = gain / (variance + eps).sqrt()
-    return weights * factor[:, None], shift - mean * factor
+def fold_by_rows(weights, mean, variance, gamma, beta, eps=1e-5):
+    factor = gamma / (variance + eps).sqrt()
+    return weights * factor[:, None], beta - mean * factor
 
 
-def fold_by_the_variance(weights, mean, variance, gain, shift, eps=1e-5):
-    factor = gain / (variance + eps)
-    return weights * factor, shift - mean * factor
+def fold_by_the_variance(weights, mean, variance, gamma, beta, eps=1e-5):
+    factor = gamma / (variance + eps)
+    return weights * factor, beta - mean * factor
 
 
-def fold_without_the_mean(weights, mean, variance, gain, shift, eps=1e-5):
-    return weights * gain / (variance + eps).sqrt(), shift
+def fold_without_the_mean(weights, mean, variance, gamma, beta, eps=1e-5):
+    return weights * gamma / (variance + eps).sqrt(), beta
 
 
-def fold_with_a_plus(weights, mean, variance, gain, shift, eps=1e-5):
-    factor = gain / (variance + eps).sqrt()
-    return weights * factor, shift + mean * factor
+def fold_with_a_plus(weights, mean, variance, gamma, beta, eps=1e-5):
+    factor = gamma / (variance + eps).sqrt()
+    return weights * factor, beta + mean * factor
 
 
-def fold_without_the_gain(weights, mean, variance, gain, shift, eps=1e-5):
+def fold_without_the_gain(weights, mean, variance, gamma, beta, eps=1e-5):
     factor = (variance + eps).rsqrt()
-    return weights * factor, shift - mean * factor
+    return weights * factor, beta - mean * factor
 
 
-def fold_mean_unscaled(weights, mean, variance, gain, shift, eps=1e-5):
-    return weights * gain / (variance + eps).sqrt(), shift - mean
+def fold_mean_unscaled(weights, mean, variance, gamma, beta, eps=1e-5):
+    return weights * gamma / (variance + eps).sqrt(), beta - mean
 
 
-def fold_without_the_shift(weights, mean, variance, gain, shift, eps=1e-5):
-    factor = gain / (variance + eps).sqrt()
+def fold_without_the_shift(weights, mean, variance, gamma, beta, eps=1e-5):
+    factor = gamma / (variance + eps).sqrt()
     return weights * factor, -mean * factor
 
 
-def fold_with_one_eps(weights, mean, variance, gain, shift, eps=1e-5):
-    return fold_by_columns(weights, mean, variance, gain, shift)
+def fold_with_one_eps(weights, mean, variance, gamma, beta, eps=1e-5):
+    return fold_by_columns(weights, mean, variance, gamma, beta)
 
 
-def fold_without_eps(weights, mean, variance, gain, shift, eps=1e-5):
-    factor = gain / variance.sqrt()
-    return weights * factor, shift - mean * factor
+def fold_without_eps(weights, mean, variance, gamma, beta, eps=1e-5):
+    factor = gamma / variance.sqrt()
+    return weights * factor, beta - mean * factor
 
 
 ROWS = {

@@ -78,6 +78,18 @@ def stopping_at_the_lowest_if_losses_end(losses, patience):
     return found
 
 
+def stopping_after_a_first_improvement(losses, patience):
+    better = [k for k in range(1, len(losses)) if losses[k] < losses[0]]
+    if not better:
+        return {"keep": 0, "stop": len(losses) - 1}
+    found = stopping_by_index(losses[better[0] :], patience)
+    return {name: k + better[0] for name, k in found.items()}
+
+
+def stopping_with_a_patience_of_two_at_least(losses, patience):
+    return stopping_by_index(losses, max(patience, 2))
+
+
 ROWS = {
     train_mlp.check_early_stopping: (
         [stopping_by_index, stopping_by_counting],
@@ -89,6 +101,8 @@ ROWS = {
             stopping_after_all_bad_ones_together: "[5.0, 6.0, 4.0, 4.5, 3.0, 3.5, 2.0], 2",
             stopping_with_equal_as_better: "[2.0, 1.0, 1.0, 1.0, 0.5], 2",
             stopping_at_the_lowest_if_losses_end: "[5.0, 4.0, 4.5, 4.6], 3",
+            stopping_after_a_first_improvement: "[1.0, 2.0, 3.0, 4.0, 5.0], 2",
+            stopping_with_a_patience_of_two_at_least: "[3.0, 2.0, 2.5, 1.0], 1",
         },
     ),
 }
