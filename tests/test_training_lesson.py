@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from coursekit.data import NEWS
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.training.optimiser import adamw
 
@@ -21,6 +22,13 @@ def test_a_second_hidden_layer_is_counted(n_hidden, total):
     assert sum(p.numel() for p in model.parameters()) == total
     by_formula = 38 * 32 + 257 * 128 + (n_hidden - 1) * 129 * 128 + 129 * 38
     assert total == by_formula
+
+
+def test_nothing_of_the_rest_is_copied_from_the_start():
+    cut = int(0.8 * len(NEWS))
+    start, rest = NEWS[:cut], NEWS[cut:]
+    assert not any(rest[i : i + 12] in start for i in range(len(rest) - 11))
+    assert start[100:112] in start
 
 
 def test_the_lesson_quotes_the_benchmark_as_it_is():

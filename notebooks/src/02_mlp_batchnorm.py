@@ -58,7 +58,7 @@ C[contexts].square().sum().backward()  # any function of them will do
 print("rows with a gradient:", C.grad.any(dim=1).nonzero().flatten().tolist(), "of", len(C))
 
 # %% [markdown]
-# The network concatenates the three vectors to thirty numbers $x$, mixes these in 200 **hidden units** with weights $W_1$ and biases $b_1$, sends each through tanh, and computes 27 logits from the result. Softmax makes them probabilities, as in lesson 1.
+# The network concatenates the three vectors to thirty numbers $x$, mixes these in 200 **hidden units** with weights $W_1$ and biases $b_1$, sends each through tanh, and computes 27 logits. Softmax makes them probabilities.
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
@@ -170,10 +170,9 @@ for name, network in {"start": wild_start, "after 1,000 steps": wild_end}.items(
     print(f"{name}: norm of W2 {network[3].norm():.1f}, spread of the logits {spread:.1f}")
 
 zero, gradients = new_network(output_scale=0.0), []
-for step in (1, 2):
+for _ in range(2):
     train_network(zero, 1, batch=2000)
     gradients.append([zero[1].grad.norm().item(), zero[3].grad.norm().item()])
-    print("zero, step {}: gradient of W1 {:.4f}, of W2 {:.4f}".format(step, *gradients[-1]))
 (w1_at_1, w2_at_1), (w1_at_2, _) = gradients
 claim(w1_gradient_at_step_1=w1_at_1, w2_gradient_at_step_1=w2_at_1, w1_gradient_at_step_2=w1_at_2)
 
@@ -258,7 +257,7 @@ right.set(ylabel="loss after 2,000 steps (nats)", xlim=(0.07, 14), ylim=(2.35, 2
 figure("saturated", alt="Left: mostly black. Right: the loss is lowest at a scale of 0.3.")
 
 # %% [markdown]
-# Best (seed 42) is 0.3, which is about our $\frac53/\sqrt{30}$; larger and smaller, it learns more slowly. The cost is a few hundredths of a nat: one layer is forgiving. Twenty will not be.
+# Best (seed 42) is 0.3, about our $\frac53/\sqrt{30}$. Otherwise it costs a few hundredths of a nat: one layer is forgiving. Twenty will not be.
 #
 # A unit that is saturated for *every* example is **dead**, a column that is black from top to bottom. Here there is none. **ReLU**, max(0, z), the other common nonlinearity, has a worse version: it passes everything or nothing, and a unit that is negative for all examples has a gradient of exactly 0.
 #
