@@ -25,8 +25,8 @@ def check_batch_norm(solution: Callable[..., Any]) -> None:
     """Check a class that is batch norm as a layer, called with a batch and whether it trains.
 
     A case gives the batches of training, the numbers to normalise after them, whether that is
-    training, too, and the γ and β (`gamma`, `beta`) that the layer then has. In training, the gradient at the
-    numbers counts as well.
+    training, too, and the γ and β (`gamma`, `beta`) that the layer then has. In training, the
+    gradient at the numbers counts as well.
     """
     first = torch.tensor([[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]])
     second = torch.tensor([[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]])
