@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from coursekit import exercises
-from coursekit.exercises import start
+from coursekit.exercises import mlp, start, train_mlp
 from coursekit.exercises.compare import NotYet, agree
 from tests import solutions
 
@@ -81,7 +81,9 @@ def test_a_solution_that_raises_is_told_where(check):
     def unfinished(*arguments):
         raise NotImplementedError("your turn")
 
-    with pytest.raises(NotYet, match=r"(?s)^unfinished\(\[.*raised NotImplementedError: your turn"):
+    with pytest.raises(
+        NotYet, match=r"(?s)^unfinished\((\w+=)?\[.*raised NotImplementedError: your turn"
+    ):
         check(unfinished)
 
 
@@ -239,6 +241,25 @@ def test_a_dictionary_is_compared_key_by_key(answer, fault):
         agree(lambda: answer, lambda: {"a": 1}, [()])
 
 
+def test_a_dictionary_is_compared_in_the_order_of_the_right_one():
+    with pytest.raises(NotYet, match="first at 'output'"):
+        agree(lambda: {"gradient": 1, "output": 1}, lambda: {"output": 2, "gradient": 2}, [()])
+
+
+def test_arguments_are_named_if_they_have_names():
+    with pytest.raises(NotYet, match=r"twice\(times=2, x=3\)\n"):
+        agree(twice, lambda times, x: times + x, [(2, 3)], names=["times", "x"])
+
+
+def twice(times, x):
+    return times * x
+
+
 def test_a_solution_without_a_name_is_judged_like_any_other(capsys):
     agree(partial(pow, 2), lambda power: 2**power, [(3,), (5,)])
     assert "right in all 2 cases" in capsys.readouterr().out
+
+
+def test_our_own_answers_are_right():
+    mlp.check_fold(mlp.fold_batch_norm)
+    train_mlp.check_adamw_step(train_mlp.adamw_step)

@@ -1,7 +1,7 @@
 """Compare a solution with a reference, case by case, and name the first that differs."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -21,11 +21,15 @@ def agree(
     cases: Iterable[tuple[Any, ...]],
     *,
     tolerance: float = 1e-6,
+    names: Sequence[str] = (),
 ) -> None:
     """Call both with the arguments of each case and compare what they return.
 
     Numbers and tensors may differ by `tolerance`, relative or absolute, whichever is larger.
     A stub is not compared: one line says that its answer is still to come.
+
+    Args:
+        names: of the arguments, for the message; where a case is more than a call of the solution.
 
     Raises:
         NotYet: at the first case where the solution fails or answers otherwise.
@@ -36,7 +40,9 @@ def agree(
         print(f"not yet: write {name}, then run this cell again")
         return
     for case in cases:
-        call = f"{name}({', '.join(_brief(argument) for argument in case)})"
+        labels = [f"{label}=" for label in names] or [""] * len(case)
+        given = (label + _brief(one) for label, one in zip(labels, case, strict=True))
+        call = f"{name}({', '.join(given)})"
         expected = reference(*_copies(case))
         try:
             answer = solution(*_copies(case))
@@ -75,7 +81,7 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
     if isinstance(expected, Mapping):
         if not isinstance(answer, Mapping):
             return f"a dictionary was expected, not {type(answer).__name__}"
-        for key in sorted({*answer, *expected}, key=repr):
+        for key in [*expected, *sorted(set(answer) - set(expected), key=repr)]:
             if key not in answer:
                 return f"{key!r} is missing"
             if key not in expected:

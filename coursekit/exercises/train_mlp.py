@@ -1,8 +1,17 @@
 """Checks for the exercises of notebook 02b."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from coursekit.exercises.compare import agree
+from coursekit.exercises.stub import is_stub
+
+Step = tuple[Float[Tensor, "*N"], Float[Tensor, "*N"], Float[Tensor, "*N"]]
+"""Weights and the two means, after a step."""
 
 
 def check_early_stopping(
@@ -39,3 +48,56 @@ def stop_early(losses: Sequence[float], patience: int) -> dict[str, int]:
         if stop - keep == patience:
             break
     return {"keep": keep, "stop": stop}
+
+
+def check_adamw_step(solution: Callable[..., Step]) -> None:
+    """Check a function that takes one step of AdamW, from any step's means."""
+    p, g = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.3, -0.02, 4.0])
+    none, m, v = torch.zeros(3), torch.tensor([0.1, 0.2, -1.0]), torch.tensor([0.5, 0.01, 2.0])
+    usual = (0.9, 0.99, 1e-8)
+    cases = [
+        (p, g, none, none, 1, 0.1, 0.0, *usual),
+        (p, g, m, v, 3, 0.1, 0.0, *usual),
+        (p, g, m, v, 3, 0.1, 0.5, *usual),
+        (p, none, none, none, 1, 0.1, 0.0, *usual),
+        (p, g, m, v, 2, 0.1, 0.0, 0.8, 0.95, 0.1),
+    ]
+
+    def step(p: Tensor, g: Tensor, *given: Any) -> dict[str, Tensor]:
+        return dict(zip(("p", "m", "v"), solution(p, g, *given), strict=True))
+
+    def reference(p: Tensor, g: Tensor, m: Tensor, v: Tensor, t: int, *how: float) -> Any:
+        lr, decay, beta_1, beta_2, eps = how
+        weights = torch.nn.Parameter(p.double())
+        weights.grad, state = g.double(), {"exp_avg": m.double(), "exp_avg_sq": v.double()}
+        optimiser = torch.optim.AdamW([weights], lr, (beta_1, beta_2), eps, decay)
+        optimiser.state[weights] = {"step": torch.tensor(t - 1.0), **state}
+        optimiser.step()
+        return {"p": weights.data, "m": state["exp_avg"], "v": state["exp_avg_sq"]}
+
+    step.__name__ = getattr(solution, "__name__", "your solution")
+    names = ("p", "g", "m", "v", "t", "lr", "decay", "beta_1", "beta_2", "eps")
+    ours = solution if is_stub(solution) else step
+    agree(ours, reference, cases, tolerance=1e-5, names=names)
+
+
+def adamw_step(
+    p: Float[Tensor, "*N"],
+    g: Float[Tensor, "*N"],
+    m: Float[Tensor, "*N"],
+    v: Float[Tensor, "*N"],
+    t: int,
+    lr: float,
+    decay: float,
+    beta_1: float = 0.9,
+    beta_2: float = 0.99,
+    eps: float = 1e-8,
+) -> Step:
+    """Take step t, from 1, of AdamW: return the weights and both means (Loshchilov, Hutter 2019).
+
+    p ← (1 - lr λ) p - lr m̂ / (√v̂ + ε), with the means and their corrections of Kingma and Ba 2015.
+    """
+    m = beta_1 * m + (1 - beta_1) * g
+    v = beta_2 * v + (1 - beta_2) * g**2
+    m_hat, v_hat = m / (1 - beta_1**t), v / (1 - beta_2**t)
+    return (1 - lr * decay) * p - lr * m_hat / (v_hat.sqrt() + eps), m, v

@@ -124,6 +124,13 @@ class NormWithoutEps(Norm):
         return (x - mean) / variance.sqrt()
 
 
+class NormWithoutEpsInEvaluation(Norm):
+    def __call__(self, x, training):
+        if training:
+            return super().__call__(x, training)
+        return self.gamma * (x - self.mean) / self.variance.sqrt() + self.beta
+
+
 class NormOfOneMomentum(Norm):
     def __init__(self, d, *options):
         super().__init__(d, 0.1, *options[1:])
@@ -232,6 +239,14 @@ def fold_mean_unscaled(weights, mean, variance, gamma, beta, eps=1e-5):
     return weights * gamma / (variance + eps).sqrt(), beta - mean
 
 
+def fold_mean_by_gamma_alone(weights, mean, variance, gamma, beta, eps=1e-5):
+    return weights * gamma / (variance + eps).sqrt(), beta - mean * gamma
+
+
+def fold_mean_by_the_variance(weights, mean, variance, gamma, beta, eps=1e-5):
+    return weights * gamma / (variance + eps).sqrt(), beta - mean * gamma / (variance + eps)
+
+
 def fold_without_the_shift(weights, mean, variance, gamma, beta, eps=1e-5):
     factor = gamma / (variance + eps).sqrt()
     return weights * factor, -mean * factor
@@ -245,6 +260,9 @@ def fold_without_eps(weights, mean, variance, gamma, beta, eps=1e-5):
     factor = gamma / variance.sqrt()
     return weights * factor, beta - mean * factor
 
+
+SECOND = "(trained_on=[], x=[[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], training=False"
+FIRST = "(trained_on=[], x=[[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], training=True, gamma=[1.0, "
 
 ROWS = {
     mlp.check_mean_cross_entropy: (
@@ -261,25 +279,26 @@ ROWS = {
     mlp.check_batch_norm: (
         [Norm, NormOfPyTorch],
         {
-            NormUnbiased: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
-            NormOfFixedStatistics: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
-            NormThatKeepsTheGraph: "[0.0, 0.0], 0.1, 1e-05) raised ValueError",
-            NormThatKeepsTheGraphOfTheVariance: "[0.0, 0.0], 0.1, 1e-05) raised ValueError",
-            NormThatStartsAtZero: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
-            NormOfRows: "([], [[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], True, [1.0, 1.0]",
+            NormUnbiased: FIRST,
+            NormOfFixedStatistics: FIRST,
+            NormThatKeepsTheGraph: "eps=1e-05) raised ValueError",
+            NormThatKeepsTheGraphOfTheVariance: "eps=1e-05) raised ValueError",
+            NormThatStartsAtZero: FIRST,
+            NormOfRows: FIRST,
             NormEpsOutside: "[0.009999999776482582, 1.0199999809265137]]",
             NormWithoutEps: "[0.009999999776482582, 1.0199999809265137]]",
-            NormOfOneMomentum: "[2.0, -1.0], [0.5, 3.0], 0.25",
-            NormOfOneEps: "[2.0, -1.0], [0.5, 3.0], 0.1, 0.01",
-            NormWithoutGain: "True, [2.0, -1.0], [0.5, 3.0]",
-            NormWithoutShift: "True, [2.0, -1.0], [0.5, 3.0]",
-            NormAlwaysTraining: "([], [[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], False",
-            NormThatBeginsWithZeros: "([], [[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], False",
-            NormThatForgets: "[8.0, 20.0]]], [[2.0, 3.0]], False",
-            NormRemembersBiased: "[8.0, 20.0]]], [[2.0, 3.0]], False",
-            NormSwapped: "[8.0, 20.0]]], [[2.0, 3.0]], False",
-            NormThatRemembersInEvaluation: "([], [[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], False",
-            NormOfTheFirstBatchOnly: "False, [2.0, -1.0], [0.5, 3.0]",
+            NormOfOneMomentum: "momentum=0.25",
+            NormOfOneEps: "eps=0.01",
+            NormWithoutGain: "training=True, gamma=[2.0, -1.0], beta=[0.5, 3.0]",
+            NormWithoutShift: "training=True, gamma=[2.0, -1.0], beta=[0.5, 3.0]",
+            NormAlwaysTraining: SECOND,
+            NormThatBeginsWithZeros: SECOND,
+            NormThatForgets: "[8.0, 20.0]]], x=[[2.0, 3.0]], training=False",
+            NormRemembersBiased: "[8.0, 20.0]]], x=[[2.0, 3.0]], training=False",
+            NormSwapped: "[8.0, 20.0]]], x=[[2.0, 3.0]], training=False",
+            NormThatRemembersInEvaluation: SECOND,
+            NormWithoutEpsInEvaluation: "momentum=1.0, eps=0.5",
+            NormOfTheFirstBatchOnly: "training=False, gamma=[2.0, -1.0]",
         },
     ),
     mlp.check_fold: (
@@ -293,6 +312,8 @@ ROWS = {
             fold_mean_unscaled: "[2.0, 0.5], [1.0, 1.0]",
             fold_without_the_shift: "[2.0, 0.5], [1.0, 1.0]",
             fold_with_one_eps: "[1.0, 1.0], [1.0, 1.0], [0.0, 0.0], 0.25",
+            fold_mean_by_gamma_alone: "[3.0, -1.0], [4.0, 0.25], [1.0, 1.0]",
+            fold_mean_by_the_variance: "[3.0, -1.0], [4.0, 0.25], [1.0, 1.0]",
             fold_without_eps: "[9.999999747378752e-06",
         },
     ),
