@@ -605,7 +605,7 @@ claim(gradient_ratio_small_gain=small, gradient_ratio_right_gain=right)
 claim(gradient_ratio_large_gain=large, batch_norm_makes_it_larger=with_norm / right)
 
 # %% [markdown]
-# Compared with the right gain, batch norm makes the ratio *worse*. It divides each unit by its own $\sigma$, and so on the way back the gradient, too: a unit that varies little is divided by a small number and passes a large gradient (Yang et al. 2019).
+# Batch norm makes the ratio *worse*. It divides each unit by its own $\sigma$, and the gradient, too: a unit that varies little is divided by a small number and passes a large gradient (Yang et al. 2019).
 #
 # Now move the controls. Set the gain to 0.6 and add layers: which of the five pictures is the first to warn you?
 #
