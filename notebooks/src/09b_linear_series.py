@@ -152,11 +152,11 @@ ax.set_title("Blue: what the last two values say. Orange: the pea. Grey: what co
 figure("pendulum", alt="A swinging series, the value two steps foretell, and a small miss at each.")
 
 # %% [markdown]
-# How do we find the three numbers from the series? The loss is what it has been since lesson 1, the mean negative log-likelihood:
+# How do we find the three numbers from the series? The loss is lesson 1's, the mean negative log-likelihood:
 #
 # $$-\log p(x_t \mid x_{t-1}, x_{t-2}) = \tfrac12 \ln 2\pi + \ln\sigma + \frac{(x_t - c - a_1 x_{t-1} - a_2 x_{t-2})^2}{2\sigma^2}$$
 #
-# $c, a_1, a_2$ appear in the square only. So whatever $\sigma$ is, the likelihood is highest where the sum of squares is smallest, and linear algebra has a formula for that.
+# $c, a_1, a_2$ appear in the square only. So for any $\sigma$ the likelihood is highest where the sum of squares is smallest, and linear algebra has a formula for that.
 #
 # **Predict.** How far from the truth is the worst of the three numbers, estimated from 20,000 values?
 
@@ -195,7 +195,7 @@ claim(ar_off_truth=gaps[0], ar_off_gradient=gaps[1])
 # %% [markdown]
 # ## 9b.3 How far back?
 #
-# The pendulum has an order because we gave it one. Does every series? Then we would know how long a past to read. Ask what the $k$-th value back adds when all later ones are known: by how many nats does it lower the loss? If an autoregression that reads $k$ values has errors of standard deviation $\sigma_k$, its loss is $\ln \sigma_k$ plus a constant, so value $k$ adds $\ln \sigma_{k-1} - \ln \sigma_k$.
+# The pendulum has an order because we gave it one. Does every series? Then we would know how long a past to read. So ask what the $k$-th value back adds when all later ones are known: by how many nats does it lower the loss? If an autoregression that reads $k$ values has errors of standard deviation $\sigma_k$, its loss is $\ln \sigma_k$ plus a constant, so value $k$ adds $\ln \sigma_{k-1} - \ln \sigma_k$.
 
 
 # %%
@@ -430,7 +430,7 @@ figure("levels", alt="Growth in grey, a nearly straight mean, and a level that f
 # %% [markdown]
 # Whoever believes in a fixed level learns less and less from each quarter. Whoever believes that it wanders stays curious: the gain settles where $k^2 / (1 - k) = q / r$, here at 0.2, and a value loses a fifth of its weight with each quarter that passes. A filter with a steady gain is **simple exponential smoothing** (Muth 1960). It reads the whole past and keeps two numbers of it.
 #
-# Which belief is right? The filter gives each value a forecast and a variance, hence a likelihood, and `fit_local_level` keeps the likeliest of fifty ratios $q / r$. But 26 years hardly tell them apart, so the race below has both.
+# Which belief is right? The filter gives each value a forecast and a variance, hence a likelihood, and `fit_local_level` keeps the likeliest of fifty ratios $q / r$. From short series it is often near 0 even if the level does move (Stock and Watson 1998), so the race below has both.
 
 # %% [markdown]
 # ## 9b.6 The economy: a race
@@ -464,7 +464,7 @@ def var_2(past):  # (T, 2), growth first
 # %%
 one_lag = walk_forward(lambda past: forecast_ar(past, fit_ar(past, 1))[-1], growth, start)
 forecasts |= {"AR(1)": one_lag, "local level": walk_forward(local_level, growth, start)}
-forecasts["local level, 0.05"] = levels[start:-1]  # of section 9b.5
+forecasts["local level, q/r 0.05"] = levels[start:-1]  # of section 9b.5
 forecasts["ARMA(1, 1)"] = walk_forward(arma, growth, start)
 beside = {"consumption": 400 * gdp.values[:, 1].log().diff()}
 beside["unemployment"] = gdp.values[:, 2].diff()
@@ -483,7 +483,7 @@ def against_mean(actual, forecasts, lags):
     return scores
 
 
-print("out-of-sample R²")
+print("out-of-sample R²; the bars allow for a memory of four quarters")
 of_growth = against_mean(actual, forecasts, lags=4)
 rmse = [(actual - one).square().mean().sqrt() for one in forecasts.values()][3:]
 claim(growth_ar1_rmse=rmse[0], growth_level_rmse=rmse[1], growth_level_05_rmse=rmse[2])
@@ -502,11 +502,11 @@ def draw_race(ax, scores, width):
 
 ax = plt.subplots(figsize=(8, 3.8))[1]
 draw_race(ax, of_growth, 0.9)
-ax.set_title("Growth: each fitted model is ahead of the mean, none for sure")
+ax.set_title("Growth: all but one are ahead of the mean, none for sure")
 figure("race", alt="Eight scores with long bars: seven above zero, each bar reaching across it.")
 
 # %% [markdown]
-# Every model that is fitted is ahead of the mean, and none by two standard errors; one country and 99 quarters say no more. The best reads a second series, and that consumption helps to forecast output is known (Cochrane 1994). The level with $q / r = 0.05$ does better than the likeliest, but one period decides nothing.
+# All but the last value are ahead of the mean, and none by two standard errors; one country and 99 quarters say no more. The best reads a second series, and that consumption helps to forecast output is known (Cochrane 1994). The level with $q / r = 0.05$ does better than the likeliest ratio, but one period decides nothing.
 
 # %% tags=["nbval-ignore-output"]
 keys = ("last_value", "ar2", "ar1", "level", "level_05", "arma", "var", "var_unemployed")
@@ -596,7 +596,7 @@ for color, (name, made) in zip(("C0", "C1", "C3"), list(returns.items())[1:], st
     right.plot(days[20 + ends[0] :], so_far, color=color, linewidth=1.2)
     right.text(days[-1], so_far[-1], f" {name}", color=color, va="center")
 right.axhline(0, color="black", linewidth=1)
-right.set(ylabel="squared error saved so far, as $R^2$", title="… and that was won in 2008")
+right.set(ylabel="squared error saved so far, as $R^2$", title="… and most of it was won in 2008")
 left.set(title="Returns: next to nothing …", xticks=[-0.01, 0, 0.01])
 figure(
     "returns", alt="Scores near zero with long bars; the AR(1)'s lead jumps in 2008, then stays."
@@ -605,11 +605,11 @@ figure(
 # %% [markdown]
 # Nothing is ahead of the mean by two standard errors. Does that say "use the mean"? No: *not proven* isn't *disproven*, and there are two questions.
 #
-# *Was I better off with these forecasts?* That is what Diebold and Mariano's ratio answers, errors of fitting included (Giacomini and White 2006). *Is there anything to know?* For that it is too strict: the AR(1) contains the mean, as $a_1 = 0$, and pays for estimating $a_1$ even if it is right to. Clark and West (2007) give the price back, the square of the two forecasts' difference:
+# *Was I better off with these forecasts?* That is what Diebold and Mariano's ratio answers, errors of fitting included (Giacomini and White 2006). *Is there anything to know?* For that it is too strict: the mean is an AR(1) with $a_1 = 0$, so the AR(1) pays for estimating one number more. Clark and West (2007) give the price back, the square of the two forecasts' difference:
 #
 # $$d_t = e^2_{t,\text{mean}} - \big(e^2_{t,\text{model}} - (\hat x_{t,\text{mean}} - \hat x_{t,\text{model}})^2\big)$$
 #
-# The ratio is formed as before. Only one side counts: beyond 1.65 it is hardly chance. (The test is made for least squares, so the networks aren't in it.)
+# The ratio is formed as before. Only one side counts: beyond 1.65 it is hardly chance. (The test is made for least squares, so only models that are fitted so are in it.)
 
 
 # %%
@@ -639,7 +639,7 @@ claim(return_ar_ahead_of_rnn=ahead[0], return_ar_ahead_of_transformer=ahead[1])
 # %% [markdown]
 # So there *is* something to know. For returns the ratio is 2.3: yesterday's says something about today's. For growth it is 1.7 with two lags and 2.0 with consumption, the best of four that were tried.
 #
-# Could one have used it? The AR(1) saves half a per cent of the mean's squared error. So little can be worth money (Campbell and Thompson 2008) if it lasts. It didn't: 97 % of it was won from 2008 to 2010. The networks find no more than the AR(1); the transformer, with 3,297 parameters, is behind it.
+# Could one have used it? The AR(1) saves half a per cent of the mean's squared error. So little can be worth money (Campbell and Thompson 2008) if it lasts. It didn't: 97 % of it was won from 2008 to 2010. The AR(1), with two numbers, is ahead of both networks; the transformer has 3,297.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.2 (investigate, 30 minutes).** Two choices were made for you. *How far back should the fitting window go?* Older quarters are more data, but of another economy: after 1984 growth became much calmer. Let `ar_2(past[-w:])` and `past[-w:].mean()` walk with windows of $w$ = 20, 40, 80 quarters and all. *Which order?* Let AR(0) to AR(8) walk from 1975 to 1984, choose, and only then look at 1985 to 2009. Did validation choose what the test would have chosen? Is the difference more than its error?
