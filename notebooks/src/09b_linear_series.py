@@ -253,7 +253,7 @@ figure("orders", alt="Gains by lag: the AR(2)'s end after two; the hidden mood's
 #
 # The real gross domestic product of the United States, 1959 to 2009, by quarters: we forecast its growth, in per cent a year. (The figures are as revised up to December 2009. A forecaster of 1985 had others, and revised figures can flatter: Stark and Croushore 2001.)
 #
-# We **walk forward**: for each quarter from 1985 on, fit to all quarters before it, forecast one step, move on. Nothing from the future can leak in. Our model is an AR(2); its order was fixed before we looked at the data. The rivals are the mean of the past, and the last value.
+# We **walk forward**: for each quarter from 1985 on, fit to all quarters before it, forecast one step, move on. Nothing of the future leaks in. Our model is an AR(2); its order was fixed before we looked at the data. The rivals are the mean of the past, and the last value. The score is the RMSE, the root of the mean squared error.
 
 # %%
 gdp = data.us_gdp()
@@ -430,7 +430,7 @@ figure("levels", alt="Growth in grey, a nearly straight mean, and a level that f
 # %% [markdown]
 # Whoever believes in a fixed level learns less and less from each quarter. Whoever believes that it wanders stays curious: the gain settles where $k^2 / (1 - k) = q / r$, here at 0.2, and a value loses a fifth of its weight with each quarter that passes. A filter with a steady gain is **simple exponential smoothing** (Muth 1960). It reads the whole past and keeps two numbers of it.
 #
-# Which belief is right? The filter gives each value a forecast and a variance, hence a likelihood, and `fit_local_level` keeps the likeliest of fifty ratios $q / r$. From short series it is often near 0 even if the level does move (Stock and Watson 1998), so the race below has both.
+# Which belief is right? The filter gives each value a forecast and a variance, hence a likelihood, and `fit_local_level` keeps the likeliest of fifty ratios $q / r$. With a short series that is often near 0 even if the level does move (Stock and Watson 1998), so the race below has both.
 
 # %% [markdown]
 # ## 9b.6 The economy: a race
@@ -673,7 +673,7 @@ claim(return_ar_ahead_of_rnn=ahead[0], return_ar_ahead_of_transformer=ahead[1])
 #
 # | from today, forecast tomorrow's … | $R^2$ | nats |
 # |---|---|---|
-# | place of the pendulum, by AR(2) | 0.884 | 1.08 |
+# | position of the pendulum, by AR(2) | 0.884 | 1.08 |
 # | growth of GDP, by AR(2), after 1984 | 0.232 | 0.13 |
 # | return of the S&P 500, by AR(1), after 2007 | 0.005 | 0.002 |
 #
