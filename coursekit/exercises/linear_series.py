@@ -5,37 +5,45 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional as F
 
 from coursekit.exercises.compare import agree
 
 
-def check_follow_coefficient(
-    solution: Callable[[Float[Tensor, "T"], float, float, float, float], Float[Tensor, "N"]],
+def _losses(*values: float) -> Float[Tensor, "N"]:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def check_paired_error(
+    solution: Callable[[Float[Tensor, "N"], Float[Tensor, "N"]], float | Float[Tensor, ""]],
 ) -> None:
-    """Check a filter that follows the coefficient of an autoregression of order 1."""
-
-    def case(*values: float) -> Float[Tensor, "T"]:
-        return torch.tensor(values, dtype=torch.float64)
-
+    """Check the standard error of the mean difference of two losses, quarter by quarter."""
     cases = [
-        (case(1.0, 3.0), 2.0, 0.0, 0.5, 2.0),
-        (case(2.0, 3.0), 1.0, 0.0, 0.5, 2.0),
-        (case(2.0, 3.0, 1.0), 1.0, 0.0, 0.5, 2.0),
-        (case(1.0, 2.0, 1.0, 3.0), 2.0, 0.5, 0.0, 1.0),
-        (case(2.0, 0.0, -1.0, 1.0), 1.0, 0.5, 0.5, 2.0),
+        (_losses(4.0, 0.0), _losses(2.0, 2.0)),
+        (_losses(4.0, 0.0, 5.0), _losses(3.0, 1.0, 3.0)),
     ]
 
-    def reference(
-        series: Float[Tensor, "T"], noise_var: float, step_var: float, mean: float, variance: float
-    ) -> Float[Tensor, "N"]:
-        """Count information instead: each value adds x² / r of it, a step makes it less."""
-        information = 1 / variance
-        found = []
-        for before, value in zip(series[:-1].tolist(), series[1:].tolist(), strict=True):
-            total = information + before**2 / noise_var
-            mean = (information * mean + before * value / noise_var) / total
-            information = 1 / (1 / total + step_var)
-            found.append(mean)
-        return series.new_tensor(found)
+    def reference(first: Float[Tensor, "N"], second: Float[Tensor, "N"]) -> float:
+        return ((first - second).var(correction=0) / len(first)).sqrt().item()
+
+    agree(solution, reference, cases)
+
+
+def check_careful_error(
+    solution: Callable[[Float[Tensor, "N"], Float[Tensor, "N"], int], float | Float[Tensor, ""]],
+) -> None:
+    """Check that error where neighbouring differences may be alike (Newey and West 1987)."""
+    cases = [
+        (_losses(4.0, 0.0), _losses(2.0, 2.0), 0),
+        (_losses(5.0, 3.0, 0.0, 2.0), _losses(3.0, 2.0, 1.0, 4.0), 1),
+        (_losses(4.0, 3.0, 0.0, 2.0), _losses(1.0, 1.0, 0.0, 1.0), 1),
+        (_losses(4.0, 3.0, 0.0, 2.0, 1.0), _losses(1.0, 1.0, 0.0, 5.0, 1.0), 2),
+    ]
+
+    def reference(first: Float[Tensor, "N"], second: Float[Tensor, "N"], lags: int) -> float:
+        """Square the sums of lags + 1 neighbours instead: each pair is in as many as it weighs."""
+        centred = (first - second) - (first - second).mean()
+        sums = F.pad(centred, (lags, lags)).unfold(0, lags + 1, 1).sum(-1)
+        return (sums.square().sum() / (lags + 1)).sqrt().item() / len(first)
 
     agree(solution, reference, cases)

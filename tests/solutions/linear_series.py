@@ -1,113 +1,132 @@
 """Solutions of the exercises of notebook 09b, right and wrong."""
 
-from itertools import pairwise
-
 import torch
 
 from coursekit.exercises import linear_series
 
-# --- check_follow_coefficient -------------------------------------------------------------------
+# --- check_paired_error -------------------------------------------------------------------------
 
 
-def follow_by_gain(series, noise_var, step_var, mean, variance):
-    found = []
-    for before, value in pairwise(series):
-        gain = variance * before / (variance * before**2 + noise_var)
-        mean = mean + gain * (value - mean * before)
-        variance = (1 - gain * before) * variance + step_var
-        found.append(mean)
-    return torch.stack(found)
+def pair_by_formula(first, second):
+    difference = first - second
+    return (difference - difference.mean()).square().mean().sqrt() / len(difference) ** 0.5
 
 
-def follow_by_conditioning(series, noise_var, step_var, mean, variance):
-    """The joint normal distribution of coefficient and value, conditioned on the value."""
-    found = torch.zeros(len(series) - 1, dtype=series.dtype)
-    for t in range(1, len(series)):
-        x = series[t - 1].item()
-        covariance, total = variance * x, variance * x * x + noise_var
-        mean += covariance / total * (series[t].item() - x * mean)
-        variance += step_var - covariance**2 / total
-        found[t - 1] = mean
-    return found
+def pair_by_covariance(first, second):
+    table = torch.cov(torch.stack([first, second]), correction=0)
+    return ((table[0, 0] + table[1, 1] - 2 * table[0, 1]) / len(first)).sqrt().item()
 
 
-def _follow(series, noise_var, step_var, mean, variance, gain_of, shrink, before_of=None):
-    found = []
-    for t in range(1, len(series)):
-        before, value = series[t - 1], series[t]
-        gain = gain_of(variance, before, noise_var)
-        read = before if before_of is None else before_of(before, value)
-        mean = mean + gain * (value - mean * read)
-        variance = shrink(variance, gain, before) + step_var
-        found.append(mean)
-    return torch.stack(found)
+def pair_with_n_minus_1(first, second):
+    return (first - second).std() / len(first) ** 0.5
 
 
-def _gain(variance, before, noise_var):
-    return variance * before / (variance * before**2 + noise_var)
+def pair_without_the_root_of_n(first, second):
+    return (first - second).std(correction=0)
 
 
-def _shrink(variance, gain, before):
-    return (1 - gain * before) * variance
+def pair_the_squares_again(first, second):
+    return pair_by_formula(first.square(), second.square())
 
 
-def follow_with_the_value_itself(series, noise_var, step_var, mean, variance):
-    def read_the_value(before, value):
-        return value
-
-    return _follow(series, noise_var, step_var, mean, variance, _gain, _shrink, read_the_value)
+def pair_each_with_its_own_error(first, second):
+    return ((first.var(correction=0) + second.var(correction=0)) / len(first)).sqrt()
 
 
-def follow_with_the_gain_of_a_level(series, noise_var, step_var, mean, variance):
-    def gain_of(variance, before, noise_var):
-        return variance / (variance + noise_var)
-
-    return _follow(series, noise_var, step_var, mean, variance, gain_of, _shrink)
+def pair_without_the_mean(first, second):
+    return (first - second).square().mean().sqrt() / len(first) ** 0.5
 
 
-def follow_without_the_square(series, noise_var, step_var, mean, variance):
-    def gain_of(variance, before, noise_var):
-        return variance * before / (variance * before + noise_var)
-
-    return _follow(series, noise_var, step_var, mean, variance, gain_of, _shrink)
+# --- check_careful_error ------------------------------------------------------------------------
 
 
-def follow_with_the_variance_of_a_level(series, noise_var, step_var, mean, variance):
-    def shrink(variance, gain, before):
-        return (1 - gain) * variance
-
-    return _follow(series, noise_var, step_var, mean, variance, _gain, shrink)
-
-
-def follow_without_steps(series, noise_var, step_var, mean, variance):
-    return follow_by_gain(series, noise_var, 0.0, mean, variance)
-
-
-def follow_with_a_step_first(series, noise_var, step_var, mean, variance):
-    return follow_by_gain(series, noise_var, step_var, mean, variance + step_var)
+def _careful(first, second, lags, weight, factor=2, begin=1, reach=None, centre=True):
+    difference = first - second
+    n = len(difference)
+    centred = difference - difference.mean() if centre else difference
+    variance = centred.square().mean()
+    for k in range(begin, lags + 1):
+        lag = k if reach is None else reach
+        pairs = centred[lag:] * centred[: n - lag]
+        variance = variance + factor * weight(k, lags) * pairs.sum() / n
+    return (variance / n).sqrt()
 
 
-def follow_by_ratios(series, noise_var, step_var, mean, variance):
-    found = []
-    for before, value in pairwise(series):
-        trust = variance * before**2 / (variance * before**2 + noise_var)
-        mean = mean + trust * (value / before - mean)
-        variance = (1 - trust) * variance + step_var
-        found.append(mean)
-    return torch.stack(found)
+def _falling(k, lags):
+    return 1 - k / (lags + 1)
+
+
+def careful_by_lags(first, second, lags):
+    return _careful(first, second, lags, _falling)
+
+
+def careful_by_a_kernel(first, second, lags):
+    centred = (first - second) - (first - second).mean()
+    steps = torch.arange(len(centred))
+    kernel = (1 - (steps[:, None] - steps).abs() / (lags + 1)).clamp(min=0).to(centred.dtype)
+    return (centred @ kernel @ centred).sqrt().item() / len(centred)
+
+
+def careful_from_lag_0(first, second, lags):
+    return _careful(first, second, lags, _falling, begin=0)
+
+
+def careful_on_one_side(first, second, lags):
+    return _careful(first, second, lags, _falling, factor=1)
+
+
+def careful_without_weights(first, second, lags):
+    return _careful(first, second, lags, lambda k, lags: 1)
+
+
+def careful_down_to_0(first, second, lags):
+    return _careful(first, second, lags, lambda k, lags: 1 - k / lags)
+
+
+def careful_up_to_the_lag_before(first, second, lags):
+    return _careful(first, second, lags - 1, lambda k, before: 1 - k / (before + 2))
+
+
+def careful_by_the_number_of_pairs(first, second, lags):
+    n = len(first)
+    return _careful(first, second, lags, lambda k, lags: _falling(k, lags) * n / (n - k))
+
+
+def careful_without_the_mean(first, second, lags):
+    return _careful(first, second, lags, _falling, centre=False)
+
+
+def careful_with_halves(first, second, lags):
+    return _careful(first, second, lags, lambda k, lags: 0.5)
+
+
+def careful_with_the_first_lag_alone(first, second, lags):
+    return _careful(first, second, lags, _falling, reach=1)
 
 
 ROWS = {
-    linear_series.check_follow_coefficient: (
-        [follow_by_gain, follow_by_conditioning],
+    linear_series.check_paired_error: (
+        [pair_by_formula, pair_by_covariance],
         {
-            follow_with_the_value_itself: "[1.0, 3.0], 2.0",
-            follow_with_the_gain_of_a_level: "[2.0, 3.0], 1.0",
-            follow_without_the_square: "[2.0, 3.0], 1.0",
-            follow_with_the_variance_of_a_level: "[2.0, 3.0, 1.0], 1.0",
-            follow_without_steps: "[1.0, 2.0, 1.0, 3.0], 2.0",
-            follow_with_a_step_first: "[1.0, 2.0, 1.0, 3.0], 2.0",
-            follow_by_ratios: "[2.0, 0.0, -1.0, 1.0], 1.0",
+            pair_with_n_minus_1: "[4.0, 0.0]",
+            pair_without_the_root_of_n: "[4.0, 0.0]",
+            pair_the_squares_again: "[4.0, 0.0]",
+            pair_each_with_its_own_error: "[4.0, 0.0, 5.0]",
+            pair_without_the_mean: "[4.0, 0.0, 5.0]",
+        },
+    ),
+    linear_series.check_careful_error: (
+        [careful_by_lags, careful_by_a_kernel],
+        {
+            careful_from_lag_0: "[4.0, 0.0]",
+            careful_on_one_side: "[5.0, 3.0, 0.0, 2.0]",
+            careful_without_weights: "[5.0, 3.0, 0.0, 2.0]",
+            careful_down_to_0: "[5.0, 3.0, 0.0, 2.0]",
+            careful_up_to_the_lag_before: "[5.0, 3.0, 0.0, 2.0]",
+            careful_by_the_number_of_pairs: "[5.0, 3.0, 0.0, 2.0]",
+            careful_without_the_mean: "[4.0, 3.0, 0.0, 2.0], [1.0, 1.0",
+            careful_with_halves: "[4.0, 3.0, 0.0, 2.0, 1.0]",
+            careful_with_the_first_lag_alone: "[4.0, 3.0, 0.0, 2.0, 1.0]",
         },
     ),
 }
