@@ -166,8 +166,8 @@ def draw_numbers(
     for row, column in np.argwhere(values):
         ax.text(column, row, f"{values[row, column]:.0f}", ha="center", va="center")
     n_rows, n_columns = values.shape
-    ax.set_yticks(range(n_rows), range(n_rows) if rows is None else rows)
-    ax.set_xticks(range(n_columns), range(n_columns) if columns is None else columns)
+    ax.set_yticks(range(n_rows), [*map(str, range(n_rows) if rows is None else rows)])
+    ax.set_xticks(range(n_columns), [*map(str, range(n_columns) if columns is None else columns)])
     ax.grid(visible=False)
     return ax
 

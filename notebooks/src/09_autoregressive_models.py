@@ -3,7 +3,7 @@
 #
 # A model of images says how probable each image is. A well-known repository reports two losses for the same data and nearly the same network: 94.5 nats an image, and 79.3. The second would be level with PixelRNN, a far larger network (79.2). But it isn't a likelihood. How can you tell?
 #
-# You build models that draw digits pixel by pixel, with a likelihood that you can check.
+# You build models that draw digits pixel by pixel, with a likelihood you can check.
 #
 # **Before**: lesson 1 (negative log-likelihood in nats), lesson 2 (a network and its training loop), lesson 4 (convolution, gates). Side lesson 2b explains the optimiser and its `decay`.
 #
@@ -43,7 +43,7 @@ ax.set_title("Forty of the digits to learn from: 64 pixels each, ink or paper")
 figure("digits", alt="Two rows of twenty small handwritten digits in black and white pixels.")
 
 # %% [markdown]
-# An **autoregressive** model takes the pixels in some order and predicts each from those before it. The library's `MADE` is one (you build it in section 9.5): it maps an image to 64 logits, one a pixel. Its loss is the sum of 64 cross-entropies. Against overfitting it has **dropout**: at each training step a random half of its hidden units is set to 0 and the others are doubled. Otherwise training is the loop of lesson 2, with a better optimiser.
+# An **autoregressive** model takes the pixels in some order and predicts each from those before it. The library's `MADE` is one (you build it in section 9.5): it maps an image to 64 logits, one a pixel. Its loss is the sum of 64 cross-entropies. Its **dropout** sets a random half of the hidden units to 0 at each training step (and doubles the others), so that it can't learn the images by heart. Training is the loop of lesson 2 with a better optimiser.
 
 
 # %%
@@ -92,7 +92,7 @@ claim(one_order=each.mean(), averaged_logits=averaged.mean())
 # %% [markdown]
 # From the same four networks, nearly three nats less: each digit sixteen times as probable, for free.
 #
-# Here is the decisive test. The probabilities of all possible images sum to 1. Of 64 pixels there are too many, so cut 5 × 2 pixels out of the middle: $2^{10} = 1{,}024$ images, few enough to try every one. Train four small models on those.
+# Here is the decisive test. The probabilities of all possible images sum to 1. Of 64 pixels there are too many, so cut 5 × 2 pixels out of the middle: $2^{10} = 1{,}024$ images, few enough to try. Train four small models on those.
 #
 # **Predict.** Each model gives the 1,024 images probabilities that sum to 1. What is the sum when the logits are averaged?
 
@@ -168,7 +168,7 @@ assert_close(a[:, None, None] * b_after_a[..., None] * c_after_ab, table)
 assert len(str(2**784)) == 237
 
 # %% [markdown]
-# Nothing is lost and nothing assumed. Each factor sums to 1 over its own pixel, so the product does over all images. Autoregressive models say $p(x)$ exactly; other families give a bound on it (the *evidence lower bound*), or only draw:
+# Each factor sums to 1 over its own pixel, so the product does over all images. Autoregressive models say $p(x)$ exactly; other families give a bound on it (the *evidence lower bound*), or only draw:
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
@@ -226,7 +226,7 @@ claim(images_ruled_out_by_the_table=ruled_out.sum())
 compare_guess(guess, ruled_out.sum().item(), unit="images")
 
 # %% [markdown]
-# So the smallest training loss isn't the goal: the loss on images that were held out is. Real numbers go further still. Their models give a *density*, which has no upper bound. Put a normal distribution on each of 50 training points, and make it narrower:
+# So the smallest training loss isn't the goal: the loss on images that were held out is. Real numbers go further: their models give a *density*, without an upper bound. Put a normal distribution on each of 50 training points, and make it narrower:
 
 
 # %%
@@ -399,7 +399,7 @@ class OurMADE(nn.Module):
 
 
 # %% [markdown]
-# `W3` leads from earlier pixels straight to the outputs, an FVSBN beside the network (the authors' code offers it). Compare MADE with an ordinary **autoencoder**: 32 hidden units, no masks. It has to give back what it reads.
+# `W3` leads from earlier pixels straight to the outputs, an FVSBN beside the network. Compare MADE with an ordinary **autoencoder**: 32 hidden units, no masks. It has to give back what it reads.
 
 # %%
 torch.manual_seed(0)
@@ -488,7 +488,7 @@ compare_guess(guess, seen.sum().item(), unit="pixels")
 #
 # The remedy (van den Oord et al. 2016b) keeps two images of features. The **vertical stack** `above` reads whole rows, up to its own. The **horizontal stack** `left` reads its own row from the left, and takes what `above` knows *one row higher*.
 #
-# The image that enters `left` is moved one pixel to the right: "up to the pixel itself" then means "up to its left neighbour". Under the picture, move the controls: from which pixel is the blind spot largest?
+# The image that enters `left` is moved one pixel to the right: "up to the pixel itself" then means "up to its left neighbour". Below, move the controls: from which pixel is the blind spot largest?
 
 
 # %%
