@@ -16,7 +16,6 @@ from coursekit.notebook.pictures import (
     name_lines,
     ridges,
     tile_images,
-    write_braille,
 )
 
 
@@ -104,13 +103,6 @@ def test_images_are_laid_side_by_side_in_a_frame():
     assert (tiled[3:, 5:] == 0.5).all()
 
 
-def test_braille_has_a_dot_for_each_pixel_of_ink():
-    first, second = np.zeros((2, 8, 4), int)
-    first[0, 0] = first[5, 0] = first[7, 3] = second[0, 3] = second[3, 1] = 1
-    lines = write_braille([first.ravel(), second.ravel()], shape=(8, 4))
-    assert lines == ["⠁⠀⠀⢀⠈", "⠂⢀⠀⠀⠀"]
-
-
 def test_crosses_mark_what_is_not_read_and_what_comes_later_and_is():
     reached = np.array([[1, 0, 1], [1, 0, 1]], bool)
     ax = draw_reached(plt.figure().gca(), reached, row=1, column=1)
@@ -125,6 +117,18 @@ def test_each_number_that_is_not_zero_is_written():
         ((1, 0), "2"),
         ((0, 1), "7"),
     }
+    assert [
+        [text.get_text() for text in axis.get_ticklabels()] for axis in (ax.xaxis, ax.yaxis)
+    ] == [
+        ["0", "1", "2"],
+        ["0", "1"],
+    ]
+
+
+def test_rows_and_columns_have_the_names_that_are_given():
+    ax = draw_numbers(plt.figure().gca(), torch.ones(2, 3), rows="ab", columns=[2, 0, 1])
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["2", "0", "1"]
 
 
 def test_ink_is_black_whatever_there_is():

@@ -94,7 +94,7 @@ class PixelCNN(PixelGrid):
     def forward(self, images: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """Return the logit of each pixel, given the earlier ones."""
         x = self.add_grid(images)
-        before = torch.cat([F.pad(x[:, :1], (1, -1)), x[:, 1:]], 1)  # only pixels move
+        before = torch.cat([F.pad(x[:, :1], (1, -1)), x[:, 1:]], 1)  # coordinates stay
         above, left = self.above(x), self.left(before)
         for layer in self.layers:
             more_above, more_left = layer(above.relu(), left.relu())

@@ -150,13 +150,24 @@ def draw_images(
     return ax
 
 
-def draw_numbers(ax: Axes, matrix: ArrayLike) -> Axes:
-    """Draw a small matrix of whole numbers: each that is not 0 written in its cell, on blue."""
+def draw_numbers(
+    ax: Axes,
+    matrix: ArrayLike,
+    rows: Sequence[object] | None = None,
+    columns: Sequence[object] | None = None,
+) -> Axes:
+    """Draw a small matrix of whole numbers: each that is not 0 written in its cell, on blue.
+
+    Args:
+        rows, columns: what they are called; by default they are counted from 0.
+    """
     values = np.asarray(matrix)
     ax.imshow(values, cmap="Blues", vmin=0, vmax=1.6 * max(values.max(), 2))
     for row, column in np.argwhere(values):
         ax.text(column, row, f"{values[row, column]:.0f}", ha="center", va="center")
-    ax.set(xticks=range(values.shape[1]), yticks=range(values.shape[0]))
+    n_rows, n_columns = values.shape
+    ax.set_yticks(range(n_rows), [*map(str, range(n_rows) if rows is None else rows)])
+    ax.set_xticks(range(n_columns), [*map(str, range(n_columns) if columns is None else columns)])
     ax.grid(visible=False)
     return ax
 
@@ -181,27 +192,6 @@ def draw_reached(ax: Axes, reached: ArrayLike, row: int, column: int) -> Axes:
     ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
     return ax
-
-
-def write_braille(images: ArrayLike, shape: tuple[int, int] = (8, 8)) -> list[str]:
-    """Write images of zeros and ones as text: a character for 4 rows and 2 columns of pixels.
-
-    Args:
-        images: one a row, its pixels from the top left.
-        shape: rows and columns of an image: multiples of 4 and 2.
-
-    Example:
-        >>> print(*write_braille([[1, 0, 1, 1, 1, 0, 1, 0]], shape=(4, 2)))
-        ⡗
-    """
-    dots = np.array([[0, 3], [1, 4], [2, 5], [6, 7]])  # the bit of each dot, after U+2800
-    rows, columns = shape
-    lines = [""] * (rows // 4)
-    for k, image in enumerate(np.asarray(images)):
-        cells = image.reshape(rows // 4, 4, columns // 2, 2).astype(int) << dots[:, None]
-        for line, codes in enumerate(cells.sum((1, 3))):
-            lines[line] += "\u2800" * (k > 0) + "".join(chr(0x2800 + int(code)) for code in codes)
-    return lines
 
 
 def _shades(n: int) -> np.ndarray:
