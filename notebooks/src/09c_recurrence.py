@@ -39,7 +39,7 @@ scoreboard("names", own=False)
 # %% [markdown]
 # ## 9c.1 A symbol, then noise
 #
-# The task is as simple as a memory task can be. First comes one of eight symbols, A to H, then letters that mean nothing, and then the question: which symbol was it? The number of letters in between is the **lag**.
+# First comes one of eight symbols, A to H, then letters that mean nothing, and then the question: which symbol was it? The number of letters in between is the **lag**.
 
 # %%
 from coursekit.windows.recall import RECALL_LETTERS, draw_recall
@@ -57,7 +57,7 @@ print_examples(draw_recall, lag=20)
 #
 # $$h_t = \tanh(W x_t + U h_{t-1} + b)$$
 #
-# The equation is one line of code, and the rest is the loop around it. (A second vector, `c`, goes along unused until section 9c.3.)
+# The equation is one line of code, the rest is the loop. (A second vector, `c`, goes along unused until section 9c.3.)
 
 
 # %%
@@ -244,7 +244,7 @@ class OurAdder(OurRNN):
 
 
 # %% [markdown]
-# Only the step is new. But a memory that only adds should be bad at something, too. Here is a second task: symbols come up again and again, and the question is which came *latest*. One task asks a memory to keep, the other to overwrite.
+# Only the step is new. A memory that only adds should be bad at something, too. Here is a second task: symbols come up again and again, and the question is which came *latest*. One task asks a memory to keep, the other to overwrite.
 
 # %%
 draw_latest = partial(draw_recall, again=0.06)
@@ -306,7 +306,7 @@ def our_lstm_step(mixed, c):
 
 
 # %% [markdown]
-# It takes the place of the RNN's step, in the same loop. Where the bias of the forget gate starts is an argument; the next section says why.
+# It takes the place of the RNN's step, in the same loop. Where the forget gate's bias starts is an argument; section 9c.4 says why.
 
 
 # %%
@@ -381,7 +381,7 @@ figure("memory", alt="Cells over time: the colours change at E, and return with 
 # %% [markdown]
 # ## 9c.4 How long a gate stays open
 #
-# At the start the weights are small, and a forget gate is about $\sigma(b)$: its bias $b$ decides. With $b = 0$ that is a half, the vanishing gradient once more. Jozefowicz and colleagues (2015) advise $b = 1$, and much code does that; but $\sigma(1)^{50} = 0.73^{50}$ is a sixth of a millionth. To keep a memory for $T$ steps, a gate may lose about $1/T$ of it at each, and $\sigma(b) = 1 - 1/T$ means $b = \ln(T - 1)$: about 4 for fifty steps, where two fifths are left. (Tallec and Ollivier 2018 draw a $T$ of its own for each unit.)
+# At the start the weights are small, and a forget gate is about $\sigma(b)$: its bias $b$, the **forget bias**, decides. With $b = 0$ that is a half, the vanishing gradient once more. Jozefowicz and colleagues (2015) advise $b = 1$, and much code does that; but $\sigma(1)^{50} = 0.73^{50}$ is a sixth of a millionth. To keep a memory for $T$ steps, a gate may lose about $1/T$ of it at each, and $\sigma(b) = 1 - 1/T$ means $b = \ln(T - 1)$: about 4 for fifty steps, where two fifths are left. (Tallec and Ollivier 2018 draw a $T$ of its own for each unit.)
 #
 # That is only the direct way through the gates. So measure the whole gradient: that of the loss at each letter which an untrained copier reads.
 
@@ -451,7 +451,7 @@ claim(rnn_all_lags=more["RNN, all lags"].mean(), bias_1_all_lags=more["bias 1, a
 #
 # ## 9c.5 Names, letter by letter
 #
-# Now something worth remembering: the names. A vector for each letter goes in, the LSTM passes its memory on, and logits for the next letter come out after *every* step. So a name is one training example with as many targets as it has letters and one for its end, each with its whole prefix as context. The library's `RecurrentLM` ([source](../coursekit/models/recurrent.py)) is that network, here with 96 memory cells and some dropout (while training, each number between the layers is set to 0 with probability 0.1). Names differ in length; after the end of a short one there is no target.
+# Now something worth remembering: the names. A vector for each letter goes in, the LSTM passes its memory on, and logits for the next letter come out after *every* step. So a name is one training example with as many targets as it has letters and one for its end, each with its whole prefix as context. The library's `RecurrentLM` ([source](../coursekit/models/recurrent.py)) does that, here with 96 memory cells and some dropout (while training, each number between the layers is set to 0 with probability 0.1). Names differ in length; after the end of a short one there is no target.
 
 # %% tags=["data"]
 from coursekit.evaluate.likelihood import NO_TARGET, evaluating, next_token_loss
@@ -482,7 +482,7 @@ whole = RecurrentLM(RecurrentConfig(vocab_size=27, d_hidden=96, dropout=0.1)).to
 train(whole, draw_names(torch.Generator().manual_seed(42)), 0.02, 2000, next_token_loss)
 
 # %% [markdown]
-# Its rival is the best table of lesson 1: four letters of context, with Kneser–Ney smoothing. Both are scored on the same letters, in the same order.
+# (The learning rate is 0.02; 0.01 gives the same loss.) Its rival is the best table of lesson 1: four letters of context, with Kneser–Ney smoothing. Both are scored on the same letters, in the same order.
 
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.models.ngram import NGram, count_ngrams, kneser_ney
@@ -504,7 +504,7 @@ scores = (Score(one.mean(), on=five[:, 4]) for one in (by_lstm, by_table))
 claim_order(lstm_over_table=tuple(scores))
 
 # %% [markdown]
-# The LSTM passes the table. (The WaveNet of lesson 4 stays ahead of both.) Where does it gain? After up to three letters both know the whole prefix; from four on, only the LSTM does.
+# The LSTM passes the table. (The WaveNet of lesson 4 stays ahead of both.) Where does it gain? Up to three letters both know the whole prefix; from four on, only the LSTM does.
 
 # %% tags=["data", "nbval-ignore-output"]
 known_letters = (y_val != NO_TARGET).nonzero()[:, 1]
@@ -656,7 +656,7 @@ figure("cost", alt="Our loop takes most time, nn.LSTM far less; attention grows 
 # %% [markdown]
 # On one core an LSTM in fast code (`nn.LSTM`) isn't slow. Its T steps, one after another, are the trouble where thousands of cores could work at once; convolution and attention let them. Plain attention (`attend`) pays with a weight for each pair of steps: twice the steps, up to four times the numbers; the fused kernel (`attend_past`) doesn't keep them. While *sampling* the LSTM is ahead: its state has the same 128 numbers after ten letters and after a million, where attention keeps keys and values of every step.
 #
-# Must the steps wait? They do because the gates read $h_{t-1}$. Let them read $x_t$ alone, and $c_t = f_t \odot c_{t-1} + i_t \odot g_t$ is linear in $c$: a parallel **scan** computes all its steps in about $\log_2 T$ rounds (Martin and Cundy 2018). Minimal LSTMs (Feng et al. 2024) and Mamba (Gu and Dao 2023) are built on that. Also worth knowing: the GRU (Cho et al. 2014), which has two gates and no separate cell state, and truncated backpropagation through time, which cuts long sequences and passes on the state, but no gradient.
+# Must the steps wait? They do because the gates read $h_{t-1}$. Let them read $x_t$ alone, and $c_t = f_t \odot c_{t-1} + i_t \odot g_t$ is linear in $c$: a parallel **scan** computes all its steps in about $\log_2 T$ rounds (Martin and Cundy 2018). Minimal LSTMs (Feng et al. 2024) and Mamba (Gu and Dao 2023) are built on that. Also worth knowing: the GRU (Cho et al. 2014), with two gates and no separate cell state, and truncated backpropagation through time, which passes the state on between pieces of a long sequence, but no gradient.
 #
 # ## What you have now
 #
@@ -670,4 +670,4 @@ figure("cost", alt="Our loop takes most time, nn.LSTM far less; attention grows 
 scoreboard("names")
 
 # %% [markdown]
-# The last row has read each name letter by letter, and carried what it needed along. But the letters are all there from the start. Why go through the positions one after another at all? Lesson 10 lets each look at all the others at once, on both sides: attention without a mask.
+# The last row has read each name letter by letter, and carried what it needed along. But the letters are all there from the start. Why go through them one after another at all? Lesson 10 lets each look at all the others at once, on both sides: attention without a mask.
