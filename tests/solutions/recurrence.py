@@ -184,7 +184,7 @@ ROWS = {
             step_that_returns_a_memory_without_gradients: "([[30.0, -30.0, 2.0, 30.0]]",
             step_that_reads_a_copy_of_the_numbers: "([[30.0, -30.0, 2.0, 30.0]]",
             step_that_cuts_the_memory_off: "([[-30.0, 30.0, 2.0, 30.0]]",
-            step_in_place: "([[30.0, -30.0, 2.0, 30.0]], [[5.0]]) raised ValueError: it changed the memory",
+            step_in_place: "2.0, 30.0]], [[5.0]]) raised ValueError: it changed the memory",
         },
     ),
 }
