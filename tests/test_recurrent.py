@@ -182,6 +182,14 @@ def test_autograd_finds_the_product_of_the_steps():
     assert_close(found, product, **EXACT)
 
 
+@pytest.mark.parametrize("factor", [0.5, 1.0, 1.5])
+def test_an_orthogonal_matrix_multiplies_every_step_by_its_factor(factor):
+    Q, _ = torch.linalg.qr(draw(D, D))  # noqa: N806 (the letter of the lesson)
+    product = torch.linalg.matrix_power(factor * Q, 50)
+    norm = torch.linalg.matrix_norm(product, ord=2).item()
+    assert norm == pytest.approx(factor**50, rel=1e-9)
+
+
 def test_a_step_is_that_of_pytorchs_cell():
     mixed, c = draw(B, 4 * D), draw(B, D, seed=1)
     cell = nn.LSTMCell(4 * D, D, bias=False).double()

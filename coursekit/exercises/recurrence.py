@@ -1,19 +1,38 @@
 """Checks for the exercises of notebook 09c."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from coursekit.exercises.compare import agree
-from coursekit.exercises.stub import is_stub
+
+
+def check_clip(solution: Callable[[Tensor, float], Tensor]) -> None:
+    """Check a function that shortens a gradient, a tensor of any shape, that is above `most`."""
+    cases = [
+        # All four numbers together are 5 long.
+        (torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 1.0),
+        # Short enough: it stays.
+        (torch.tensor([0.3, 0.4]), 1.0),
+        # `most` is not always 1.
+        (torch.tensor([6.0, -8.0]), 2.0),
+    ]
+
+    def reference(gradient: Tensor, most: float) -> Tensor:
+        gradient = gradient.double()
+        return min(1.0, most / gradient.square().sum().sqrt().item()) * gradient
+
+    agree(solution, reference, cases, tolerance=1e-5)
 
 
 def check_lstm_step(solution: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:
-    """Check a function that makes a step of an LSTM.
+    """Check a function that makes a step of an LSTM, and that gradients go back through it.
 
     It gets the numbers i, f, g, o (B, 4 D), before their nonlinearities, and the memory (B, D), and
-    returns the output and the new memory.
+    returns the output and the new memory. Both arguments carry gradients, and neither may change:
+    the steps before still need them.
     """
     open_, shut = 30.0, -30.0
     cases = [
@@ -29,23 +48,38 @@ def check_lstm_step(solution: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]])
         (_normal(2, 12), _normal(2, 3, seed=1)),
     ]
 
+    @wraps(solution)
     def step(mixed: Tensor, c: Tensor) -> dict[str, Tensor]:
-        h, c = solution(mixed, c)
-        return {"h": h, "c": c}
+        leaves = [mixed.requires_grad_(), c.requires_grad_()]
+        given = [1 * one for one in leaves]  # as in the loop, what it gets was computed
+        before = [one.detach().clone() for one in given]
+        h, c = solution(*given)
+        for name, one, old in zip(("numbers", "memory"), given, before, strict=True):
+            if not torch.equal(one, old):
+                raise ValueError(f"it changed the {name} it was given: return a new tensor")
+        return _with_gradients(h, c, leaves)
 
     def reference(mixed: Tensor, c: Tensor) -> dict[str, Tensor]:
-        cell = torch.nn.LSTMCell(1, c.shape[-1], dtype=torch.float64)
-        for weight in cell.parameters():
-            torch.nn.init.zeros_(weight)
-        rows = []
-        for numbers, memory in zip(mixed.double(), c.double(), strict=True):
-            cell.bias_ih = torch.nn.Parameter(numbers)
-            rows.append(cell(torch.zeros(1, 1).double(), (0 * memory[None], memory[None])))
-        h, c = (torch.cat(part).detach() for part in zip(*rows, strict=True))
-        return {"h": h, "c": c}
+        cell = nn.LSTMCell(mixed.shape[-1], c.shape[-1], bias=False, dtype=torch.float64)
+        cell.weight_ih.data = torch.eye(mixed.shape[-1], dtype=torch.float64)
+        cell.weight_hh.data.zero_()
+        leaves = [mixed.double().requires_grad_(), c.double().requires_grad_()]
+        h, c = cell(leaves[0], (torch.zeros_like(leaves[1]), leaves[1]))
+        return _with_gradients(h, c, leaves)
 
-    step.__name__ = getattr(solution, "__name__", "your solution")
-    agree(solution if is_stub(solution) else step, reference, cases, tolerance=1e-5)
+    agree(step, reference, cases, tolerance=1e-5)
+
+
+def _with_gradients(h: Tensor, c: Tensor, leaves: list[Tensor]) -> dict[str, Tensor]:
+    """Return both, and the gradients of Σ h + 2 Σ c at what they were computed from."""
+    found = {"h": h, "c": c}
+    total = (h + 2 * c).sum()
+    gradients: Sequence[Tensor | None] = [None, None]
+    if total.requires_grad:
+        gradients = torch.autograd.grad(total, leaves, allow_unused=True)
+    for name, leaf, gradient in zip(("mixed", "c"), leaves, gradients, strict=True):
+        found[f"gradient at {name}"] = torch.zeros_like(leaf) if gradient is None else gradient
+    return {name: one.detach() for name, one in found.items()}
 
 
 def _normal(*shape: int, seed: int = 42) -> Tensor:

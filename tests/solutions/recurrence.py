@@ -4,6 +4,46 @@ import torch
 
 from coursekit.exercises import recurrence
 
+# --- check_clip ----------------------------------------------------------------------------------
+
+
+def clip_by_a_factor(gradient, most):
+    return gradient * (most / gradient.norm()).clamp(max=1)
+
+
+def clip_if_too_long(gradient, most):
+    length = gradient.square().sum().sqrt()
+    return gradient * (most / length if length > most else 1.0)
+
+
+def clip_each_number(gradient, most):
+    return gradient.clamp(-most, most)
+
+
+def clip_each_row(gradient, most):
+    return gradient * (most / gradient.norm(dim=-1, keepdim=True)).clamp(max=1)
+
+
+def clip_by_the_square(gradient, most):
+    return gradient * (most / gradient.square().sum()).clamp(max=1)
+
+
+def clip_by_the_sum(gradient, most):
+    return gradient * (most / gradient.abs().sum()).clamp(max=1)
+
+
+def clip_always(gradient, most):
+    return gradient * most / gradient.norm()
+
+
+def clip_to_one(gradient, most):
+    return gradient / gradient.norm().clamp(min=1)
+
+
+def clip_without_dividing(gradient, most):
+    return gradient * most if gradient.norm() > most else gradient
+
+
 # --- check_lstm_step ----------------------------------------------------------------------------
 
 
@@ -88,7 +128,44 @@ def step_by_interleaved_numbers(mixed, c):
     return o.sigmoid() * c.tanh(), c
 
 
+def step_that_cuts_the_graph(mixed, c):
+    h, c = step_by_chunks(mixed, c)
+    return h.detach(), c.detach()
+
+
+def step_that_cuts_the_memory_off(mixed, c):
+    return step_by_chunks(mixed, c.detach())
+
+
+def step_that_reads_a_copy_of_the_numbers(mixed, c):
+    return step_by_chunks(mixed.clone().detach(), c)
+
+
+def step_that_returns_a_memory_without_gradients(mixed, c):
+    h, c = step_by_chunks(mixed, c)
+    return h, c.detach()
+
+
+def step_in_place(mixed, c):
+    i, f, g, o = mixed.chunk(4, -1)
+    c *= f.sigmoid()
+    c += i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
 ROWS = {
+    recurrence.check_clip: (
+        [clip_by_a_factor, clip_if_too_long],
+        {
+            clip_each_number: "([[3.0, 0.0], [0.0, 4.0]]",
+            clip_each_row: "([[3.0, 0.0], [0.0, 4.0]]",
+            clip_by_the_square: "([[3.0, 0.0], [0.0, 4.0]]",
+            clip_by_the_sum: "([[3.0, 0.0], [0.0, 4.0]]",
+            clip_without_dividing: "([[3.0, 0.0], [0.0, 4.0]]",
+            clip_always: "([0.3",
+            clip_to_one: "([6.0, -8.0]",
+        },
+    ),
     recurrence.check_lstm_step: (
         [step_by_chunks, step_by_slices],
         {
@@ -99,10 +176,15 @@ ROWS = {
             step_that_saturates_the_memory: "([[30.0, -30.0, 2.0, 30.0]]",
             step_that_forgets_afterwards: "([[30.0, -30.0, 2.0, 30.0]]",
             step_that_replaces: "([[-30.0, 30.0, 2.0, 30.0]]",
-            step_with_one_gate_for_both: "([[30.0, 30.0, 0.30000001192092896, -1.0]]",
+            step_with_one_gate_for_both: "([[0.0, 0.0, 0.5, 30.0]]",
             step_that_keeps_half_at_most: "([[0.0, 0.0, 0.5, 30.0]]",
             step_that_says_all: "([[30.0, 30.0, 0.30000001192092896, -1.0]]",
             step_by_interleaved_numbers: "([[1.92",
+            step_that_cuts_the_graph: "([[30.0, -30.0, 2.0, 30.0]]",
+            step_that_returns_a_memory_without_gradients: "([[30.0, -30.0, 2.0, 30.0]]",
+            step_that_reads_a_copy_of_the_numbers: "([[30.0, -30.0, 2.0, 30.0]]",
+            step_that_cuts_the_memory_off: "([[-30.0, 30.0, 2.0, 30.0]]",
+            step_in_place: "2.0, 30.0]], [[5.0]]) raised ValueError: it changed the memory",
         },
     ),
 }
