@@ -40,13 +40,13 @@ def check_answer_greedily(solution: Callable[..., Tensor]) -> None:
     two = torch.tensor([[3, 5, 0], [4, 6, 6]])
     padded = torch.tensor([[True, True, False], [True, False, False]])
     cases = [
-        (_Summing(), one, one > 0, 1, 3),
-        (_Summing(), one, one > 0, 2, 1),
-        (_Summing(), two, padded, 1, 4),
+        (one, one > 0, _Summing(), 1, 3),
+        (one, one > 0, _Summing(), 2, 1),
+        (two, padded, _Summing(), 1, 4),
     ]
 
     def reference(
-        model: _Summing, source: Tensor, present: Tensor, start: int, steps: int
+        source: Tensor, present: Tensor, model: _Summing, start: int, steps: int
     ) -> Tensor:
         rows = []
         for read, there in zip(source, present, strict=True):

@@ -7,7 +7,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Source**: Vaswani et al. (2017), figure 1. There the norms follow what is added; here they stand before it (pre-norm, lesson 10), which trains without a warm-up.
+# **Source**: Vaswani et al. (2017), figure 1. There the norms follow what is added; here they stand before it (pre-norm, lesson 10).
 
 # %% tags=["setup", "machine"]
 import matplotlib.pyplot as plt
@@ -118,7 +118,7 @@ def shift_and_start(targets, start):
 # %% [markdown]
 # ## 10b.2 Reversing
 #
-# The task: read 4 to 9 of ten letters, write them in the reverse order, then an end token. (A GPT could do it, too, with the source as its prompt. Two halves pay where source and answer are in different languages, or where a long source is read once for a short answer, as in speech recognition.)
+# The task: read 4 to 9 of ten letters, write them in the reverse order, then an end token. (A GPT could be given the source as its prompt instead. Two halves pay where source and answer are in different languages, or where a long source is read once for a short answer, as in speech recognition.)
 #
 # Sequences are drawn anew for each batch. There are only 10,000 of four letters, and training sees many of them: they are noted, and the test leaves them out.
 
@@ -201,14 +201,14 @@ print(sum(len(one) == 4 for one in seen), "of 10,000 sequences of four letters s
 # To write, the decoder gets its own tokens back, one step at a time.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10b.2 (build, 15 minutes).** Write `answer_greedily(model, source, present, start, steps)`. `model(source, written, present)` returns logits of shape (B, T, V), one row for each written token. Begin with the start token alone, append the likeliest next token `steps` times, and return what was written, (B, steps), without the start.
+# > **Exercise 10b.2 (build, 15 minutes).** Write `answer_greedily(source, present, model, start, steps)`. `model(source, written, present)` returns logits of shape (B, T, V), one row for each written token. Begin with the start token alone, append the likeliest next token `steps` times, and return what was written, (B, steps), without the start.
 # >
 # > <details><summary>Hint 1</summary><code>torch.full_like(source[:, :1], start)</code> is what has been written at first.</details>
 # > <details><summary>Hint 2</summary>Only the logits of the last position say what comes next; everything written so far goes back in.</details>
 
 
 # %% tags=["stub"]
-def answer_greedily(model, source, present, start, steps): ...  # -> (B, steps)
+def answer_greedily(source, present, model, start, steps): ...  # -> (B, steps)
 
 
 # %% tags=["check"]
@@ -217,7 +217,7 @@ exercises.check_answer_greedily(answer_greedily)
 
 # %% tags=["solution"]
 @torch.no_grad()
-def answer_greedily(model, source, present, start, steps):
+def answer_greedily(source, present, model, start, steps):
     written = torch.full_like(source[:, :1], start)
     for _ in range(steps):
         best = model(source, written, present)[:, -1].argmax(-1)
@@ -235,11 +235,18 @@ guess = None  # per cent, such as 50
 
 
 # %% tags=["nbval-ignore-output"]
+def library_answer(source, present, model, start, steps):
+    return write_likeliest(model, source, start, steps, present)
+
+
+answer_it = answer_or(answer_greedily, library_answer)
+
+
 def right(length, n=200):
     source, answer = draw(n, length, length, torch.Generator().manual_seed(length))
     new = torch.tensor([write(row) not in seen for row in source], device=device)
     source, answer = source[new], answer[new]
-    written = write_likeliest(model, source, START, length + 1, source > 0)
+    written = answer_it(source, source > 0, model, START, length + 1)
     return (written == answer).all(1).float().mean().item()
 
 
@@ -271,7 +278,7 @@ ax.set_title("It fails on longer ones")
 figure("reversed", alt="Attention on the antidiagonal; right for 4 to 9 letters, wrong beyond.")
 
 # %% [markdown]
-# While it writes the k-th letter, most of the weight lies on the k-th letter from the end: what an algorithm that reads backwards would look like. It is a picture of one network and the mean of its heads, and lesson 10 showed how little such a picture proves; that the answers are right is the stronger evidence. What it has learned holds for the lengths of training, and of shorter ones for some; on longer ones it fails. "The last letter" is at another absolute position for each length, and positions beyond the ninth have never been trained.
+# While it writes the k-th letter, most of the weight lies on the k-th letter from the end: what an algorithm that reads backwards would look like. It is a picture of one network and the mean of its heads, and lesson 10 showed how little such a picture proves; that the answers are right is the stronger evidence. What it has learned holds for the lengths of training. Three letters it reverses only some of the time, ten hardly ever, more never: "the last letter" is at another absolute position for each length, and positions beyond the ninth have never been trained.
 #
 # ## 10b.3 Does attention find the lag?
 #
@@ -334,16 +341,17 @@ claim(noisy_correlation=correlation[6], other_correlations=max(correlation[:6] +
 left, right_ = plt.subplots(1, 2, figsize=(7, 3.4))[1]
 for lag, curve in clear.items():
     left.plot(curve, "o-", color=f"C{lag // 3 - 1}")
-    left.text(lag, max(curve) + 0.04, f"Δ = {lag}", ha="center", color=f"C{lag // 3 - 1}")
+    left.text(lag, max(curve) + 0.04, f"Δ={lag}", ha="center", color=f"C{lag // 3 - 1}")
 left.plot(untrained, "--", color="0.5")
-left.text(12, untrained[-1] + 0.05, "untrained", color="0.5", ha="right")
-left.set(xlabel="lag (steps back)", ylabel="attention weight", ylim=(0, 1.12))
+left.text(12.4, 0.12, "untrained", color="0.5", ha="right")
+left.set(xlabel="lag (steps back)", ylabel="attention weight", ylim=(0, 1.12), xlim=(-0.5, 12.5))
 left.set_title("Little noise: found")
 right_.plot(noisy, "o-", color="C0")
 right_.plot(correlation, "s-", color="C1")
 right_.text(12, 0.062, "attention", color="C0", ha="right")
-right_.text(6.3, correlation[6], "cross-correlation", color="C1", va="center")
-right_.set(xlabel="lag (steps back)", ylim=(-0.02, 0.13), title="Much noise, Δ = 6: missed")
+right_.text(6, correlation[6] + 0.006, "cross-correlation", color="C1", ha="center")
+right_.set(xlabel="lag (steps back)", ylim=(-0.02, 0.13), title="Much noise, Δ=6: missed")
+plt.setp([left, right_], xticks=range(0, 13, 3))
 figure(
     "lag",
     alt="Left: attention peaks at lags 3, 6, 9. Right: flat, and cross-correlation peaks at 6.",
