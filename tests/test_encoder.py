@@ -424,7 +424,7 @@ def test_a_larger_encoder_learns_more_of_hidden_words_in_as_many_steps():
     losses = []
     for width, lr in ((4, 3e-2), (12, 1.6e-2), (36, 6e-3)):
         torch.manual_seed(0)
-        sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=width, n_head=2, dropout=0)
+        sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=width, n_head=2, dropout=0.0)
         model, g = MaskedTokenModel(Encoder(sizes, std=0.1)), torch.Generator().manual_seed(0)
         batches = draw_masked(tokens, present, 3, len(ids), 32, g, lowest=4)
         options = {"steps": 300, "schedule": warm_up_cosine(300), "clip": 1.0}

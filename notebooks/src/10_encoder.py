@@ -39,7 +39,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, one.text)
 
 # %% [markdown]
-# *Dry* is bad for a cake and good for a walk. Attention mixes the vectors of other words into that of *dry*, so it can tell. Or can it? A GPT's attention reads only what came before.
+# *Dry* is bad for a cake and good for a walk. Attention mixes the vectors of other words into that of *dry*, so it can tell. Or can it?
 #
 # **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* behind a GPT's attention?
 
@@ -85,7 +85,7 @@ figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everythi
 # With $\beta$ near 0 the weights are equal, and the answer is the mean of all values. The larger $\beta$, the more of the weight goes to the best key. At the limit all of it does, the weights are one-hot, and attention is a lookup: **hard attention**. Everything before that limit is **soft attention**. Training needs the soft kind, because a lookup has no gradient with respect to the question.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.1 (warm-up, 5 minutes).** When are five numbers attention weights? "One number that is not 0" is not enough for hard attention, and "absolute values that sum to 1" is not enough for soft. Write `is_attention(weights)`: True if they could come out of a softmax, the hard ones at its limit included.
+# > **Exercise 10.1 (warm-up, 5 minutes).** When are some numbers attention weights? "One number that is not 0" is not enough for hard attention, and "absolute values that sum to 1" is not enough for soft. Write `is_attention(weights)`: True if they could come out of a softmax, the hard ones at its limit included.
 # >
 # > <details><summary>Hint</summary>Two conditions, on the smallest weight and on the sum. Ten times 0.1 is not exactly 1 in a computer.</details>
 
@@ -263,7 +263,7 @@ plt.title("What your neighbours in the batch do to your prediction")
 figure("padding", alt="Five curves rise with the padding; with a mask the change is zero.")
 
 # %% [markdown]
-# Attention gave weight to nothing, ten times. The prediction for a statement then depends on who else is in the batch: a fault that no loss curve shows. A **padding mask** masks those positions as *keys*. As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute is lost.
+# Attention gave weight to nothing, ten times. The prediction for a statement then depends on who else is in the batch: a fault that no loss curve shows. A **padding mask** masks those positions as *keys*. As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 15 minutes).** Write `allowed_steps(lengths, n_step)`, the padding mask of a batch: shape (B, 1, T, T), the 1 for the heads, `[b, 0, t, s]` True where step t may read step s. Every step, padding too, may read what is present; a row with no allowed key gives NaN.
@@ -397,7 +397,7 @@ claim_order(both_sides_beat_left=(loss["both sides"], loss["left side"]))
 claim(gpt_behind_both_sides=loss["a GPT"].value - loss["both sides"].value)
 
 # %% [markdown]
-# The words to the right help: same hidden words, same training, half a nat. The GPT comes close without them: level in three seeds of four, a third of a nat behind in one. It learns from every word, while masked training learns from one in seven, which is its known cost (Clark et al. 2020), and its left side has no gaps. What the encoder offers is something else: a vector of each word that knows the whole sentence. (Half is a lot: many a hidden *train* could just as well be a *bus*.)
+# The words to the right help: same hidden words, same training, 0.6 nats. The GPT comes close without them: level in three seeds of four, a third of a nat behind in one. It learns from every word, while masked training learns from one in seven, which is its known cost (Clark et al. 2020), and its left side has no gaps. What the encoder offers is something else: a vector of each word that knows the whole sentence. (Half is a lot: many a hidden *train* could just as well be a *bus*.)
 #
 # Now back to *dry*. Put six things behind it, in three frames such as *it was a dry … today*, and collect the vectors of *dry*. What the frame contributes, the mean over the six, is subtracted. If *dry* has two meanings now, the vectors should fall into two groups: soup, cake, stew, and picnic, walk, parade. But the next noun reaches the vector of any word, so some distance between two halves proves nothing. The control: there are ten ways to split six things into halves. Is this one special?
 
@@ -410,8 +410,7 @@ def vectors_of_dry(encoder, depth):
     found = []
     for frame in frames:
         texts = torch.cat([encode("[CLS] " + frame.format(s)) for s in things]).to(device)
-        with torch.no_grad():
-            x = encoder(texts, (texts > 0)[:, None, None], depth)[texts == ids["dry"]]
+        x = encoder(texts, (texts > 0)[:, None, None], depth)[texts == ids["dry"]].detach()
         found.append((x - x.mean(0)).cpu())
     return torch.stack(found).mean(0)  # (6 things, 32)
 
@@ -440,9 +439,7 @@ for ax, encoder in zip(axes, (OurEncoder(len(ids)).to(device), both.encoder), st
     draw_split(ax, encoder, 2)
     ax.set_title("trained on hidden words" if encoder is both.encoder else "never trained")
 axes[0].set_ylabel("distance of the two halves")
-figure(
-    "two-meanings", alt="Ten low bars on the left; on the right that of food or outing is highest."
-)
+figure("two-meanings", alt="Ten low bars left; on the right that of food or outing is highest.")
 ours, *others = split(both.encoder, 2).values()
 claim(dry_split=ours / max(others))
 
@@ -601,10 +598,9 @@ figure("by-kind", alt="Bars of four methods for three kinds of statement, some b
 from coursekit.inside.attention_maps import read_attention
 
 mixed = labels[torch.randperm(len(labels), generator=seeded(1))]
-lr = chosen["pre-trained"]
 networks = {
-    "fine-tuned": fine_tune(every_row, 0, lr, 1000, both),
-    "shuffled": fine_tune(every_row, 0, lr, 1000, both, mixed),
+    "fine-tuned": fine_tune(every_row, 0, chosen["pre-trained"], 1000, both),
+    "shuffled": fine_tune(every_row, 0, chosen["pre-trained"], 1000, both, mixed),
     "untrained": OurModel(OurEncoder(len(ids)), 2).to(device),
 }
 
@@ -619,7 +615,7 @@ sentence = "[CLS] we thought the cake would be dry but we found the cake fresh .
 one = encode(sentence).to(device)
 p = [model(one, one > 0)[0, 0].softmax(0)[1].item() for model in networks.values()]
 table = torch.cat([read_by_cls(model, one, one > 0) for model in networks.values()]).T
-print("p(turned out well):", *(f"{value:.2f}" for value in p))
+claim(fine_tuned_says_well=p[0])
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = draw_numbers(plt.subplots(figsize=(4.4, 5.2))[1], 100 * table)
@@ -629,18 +625,22 @@ ax.set_title("What [CLS] reads (per cent)")
 figure("what-cls-reads", alt="Attention weights: a row for each word, a column for each network.")
 
 # %% [markdown]
-# The fine-tuned network is sure, and right. `[CLS]` reads *would*, *found* and *thought*, hardly *dry* and *fresh*. The network without anything to learn gives *fresh* 21 per cent, which would have passed for an explanation.
+# The fine-tuned network is right (p is the probability that it turned out well). `[CLS]` reads *would* and *found* most, *dry* and *fresh* hardly at all. The network that had nothing to learn looks hard at *fresh*, which would have passed for an explanation.
 #
 # Whether such weights explain an answer has been debated at length (Jain and Wallace 2019; Wiegreffe and Pinter 2019). They show where numbers were taken from. An **intervention** asks more directly: replace a word by `[MASK]`, and see what becomes of the answer.
 
 # %% tags=["nbval-ignore-output"]
+without = [p[0]]
 for i, word in enumerate(sentence.split()[1:], start=1):
     hidden = one.index_fill(1, torch.tensor(i, device=device), ids["[MASK]"])
-    chance = networks["fine-tuned"](hidden, one > 0)[0, 0].softmax(0)[1]
-    print(f"{word:8} weight {table[i, 0]:.2f}, hidden: p = {chance:.2f}")
+    without.append(networks["fine-tuned"](hidden, one > 0)[0, 0].softmax(0)[1].item())
+    print(f"{word:8} weight {table[i, 0]:.2f}, hidden: p = {without[i]:.2f}")
+found, thought = sentence.split().index("found"), sentence.split().index("thought")
+claim(found_over_thought=table[found, 0] - table[thought, 0])
+claim(p_without_found=without[found], p_without_thought=without[thought])
 
 # %% [markdown]
-# Without *found*, which had 21 per cent of the weight, the answer stays as sure as it was; without *thought*, which had 12, it turns round. And *dry* and *fresh* can each be spared, because either tells what the other was. Weights did not say which word the answer hangs on.
+# Without *found* the answer stays as sure as it was; without *thought*, which had less weight, it turns round. And *dry* and *fresh* can each be spared, because either tells what the other was. Weights did not say which word the answer hangs on.
 #
 # That was one statement. For all of them you need to know where the roles stand:
 
@@ -649,14 +649,12 @@ ROLES = {"{x}": "outcome", "{o}": "expectation", "{s}": "thing"}
 pairs = [statement for statement in test if "but" in statement.text]  # the rows of `two`
 
 
-def positions(statement):  # counted from [CLS], which is 0
+def positions(statement):  # such as {"but": [8], "outcome": [13]}; [CLS] is 0
     found = {}
     for i, part in enumerate(statement.template.split(), start=1):
         found.setdefault(ROLES.get(part, part), []).append(i)
     return found
 
-
-positions(pairs[0])
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.5 (investigate, 20 minutes).** Does the weight of a word tell how much the answer depends on it? Fill in the table for the two-clause statements of the test: how many answers flip, and how much weight `[CLS]` gives to the role, in the fine-tuned network and in the one with shuffled labels.
