@@ -11,6 +11,8 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit.data.statements import number_words, statements
+from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.layers.attention import (
     MultiHeadAttention,
     allow_present,
@@ -27,6 +29,9 @@ from coursekit.models.encoder import (
     from_bert,
     to_bert,
 )
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw, warm_up_cosine
+from coursekit.windows.masking import draw_masked, mask_tokens, pad_texts
 
 ROOT = Path(__file__).parents[1]
 B, T, V, H, C = 2, 5, 11, 3, 12
@@ -390,6 +395,45 @@ def test_a_sharp_question_reads_one_value():
         assert_close(attend(question, keys, values), values[i : i + 1], rtol=0, atol=1e-6)
         one_hot = attention_weights(question, keys)
         assert_close(one_hot, F.one_hot(torch.tensor([i]), T).float(), rtol=0, atol=1e-6)
+
+
+def test_round_has_one_number_in_both_sentences():
+    # Ids of the uncased model's vocab.txt, only those of these words.
+    known = "[CLS] 101 [SEP] 102 . 1012 a 1037 the 1996 of 1997 to 2000 he 2002 for 2005 his 2010"
+    known += " at 2012 new 2047 another 2178 round 2461 friends 2814 bar 3347 achieved 4719"
+    known += " invited 4778 funding 4804 operations 3136 expand 7818 drinks 8974 startup 22752"
+    ids = dict(zip(known.split()[::2], map(int, known.split()[1::2]), strict=True))
+    first = "[CLS] the startup achieved a new round of funding to expand operations . [SEP]"
+    second = "[CLS] he invited his friends for another round of drinks at the bar . [SEP]"
+    first, second = ([ids[word] for word in text.split()] for text in (first, second))
+    assert (first.index(2461), second.index(2461)) == (6, 7)
+    table = nn.Embedding(30_522, 768, device="meta")
+    assert table.weight.numel() == 23_440_896
+    assert "token 2461 of its 30,522" in (ROOT / "notebooks/src/10_encoder.py").read_text("utf-8")
+
+
+def test_a_larger_encoder_learns_more_of_hidden_words_in_as_many_steps():
+    train, validation, _ = statements(each=16)
+    ids = number_words([one.text for one in train])
+    (tokens, present), (held, there) = (
+        pad_texts([[1, *(ids[word] for word in one.text.split())] for one in part])
+        for part in (train, validation)
+    )
+    g = torch.Generator().manual_seed(0)
+    hidden, wanted = mask_tokens(held, 3, len(ids), g, maskable=there & (held > 3), lowest=4)
+    losses = []
+    for width, lr in ((4, 3e-2), (12, 1.6e-2), (36, 6e-3)):
+        torch.manual_seed(0)
+        sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=width, n_head=2, dropout=0.0)
+        model, g = MaskedTokenModel(Encoder(sizes, std=0.1)), torch.Generator().manual_seed(0)
+        batches = draw_masked(tokens, present, 3, len(ids), 32, g, lowest=4)
+        options = {"steps": 300, "schedule": warm_up_cosine(300), "clip": 1.0}
+        fit(model, adamw(model, lr), batches, loss=next_token_loss, **options)
+        with torch.no_grad():
+            losses.append(next_token_loss(model(hidden, there), wanted).item())
+    small, middle, large = losses
+    assert large < middle - 0.05
+    assert middle < small - 0.05
 
 
 def test_the_first_transformer_is_of_2017():

@@ -135,6 +135,9 @@ def test_a_solution_that_writes_into_its_argument_spoils_nothing(check, right):
         (3.0, 2.0, "off by a factor of 1.5"),
         (math.nan, 2.0, "off by a factor of nan"),
         (0.1, 0.0, "not 0"),
+        (False, True, "not True$"),
+        (True, False, "not False$"),
+        (torch.tensor([False]), torch.tensor([True]), r"first at \[0\]: 0, not 1$"),
         (2.00001, 2.0, "off by 1.0e-05"),
     ],
 )

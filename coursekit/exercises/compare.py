@@ -69,6 +69,7 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
             return f"its shape is {tuple(answer.shape)}, not {tuple(expected.shape)}"
         if answer.is_complex():
             return "its numbers are complex"
+        is_bool = expected.dtype == torch.bool
         answer, expected = answer.double(), expected.double()
         # Apart, because in one call isclose adds the two.
         close = torch.isclose(answer, expected, rtol=tolerance, atol=0.0, equal_nan=True)
@@ -77,7 +78,7 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
             return ""
         where = tuple(int(i) for i in (~close).nonzero()[0])
         fault = f"first at {list(where)}: {answer[where]:.6g}, not {expected[where]:.6g}"
-        return fault + _factor(answer, expected, where, tolerance)
+        return fault if is_bool else fault + _factor(answer, expected, where, tolerance)
     if isinstance(expected, Mapping):
         if not isinstance(answer, Mapping):
             return f"a dictionary was expected, not {type(answer).__name__}"
@@ -96,8 +97,8 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
     same = number == expected or math.isclose(
         number, expected, rel_tol=tolerance, abs_tol=tolerance
     )
-    if same or not expected:
-        return "" if same else "not 0"
+    if same or isinstance(expected, bool) or not expected:
+        return "" if same else f"not {expected}" if isinstance(expected, bool) else "not 0"
     factor = f"{number / expected:.4g}"
     return f"off by {number - expected:.1e}" if factor == "1" else f"off by a factor of {factor}"
 

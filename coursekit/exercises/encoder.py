@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from coursekit.exercises.compare import agree
 
@@ -21,6 +22,7 @@ def check_is_attention(solution: Callable[[Tensor], bool]) -> None:
         (torch.tensor([1.5, -0.5, 0.0]),),
         (torch.tensor([0.5, -0.5, 0.0]),),
         (torch.tensor([0.5, 0.6, 0.0]),),
+        (torch.tensor([0.25, 0.5, 0.0]),),
         (torch.full((10,), 0.1),),
     ]
 
@@ -28,6 +30,17 @@ def check_is_attention(solution: Callable[[Tensor], bool]) -> None:
         return bool(weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6)
 
     agree(solution, reference, cases)
+
+
+def check_our_attention(solution: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]) -> None:
+    """Check attention that reads whatever is allowed, before and after."""
+    q = torch.tensor([[[[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]]]])
+    k = torch.tensor([[[[2.0, 1.0], [1.0, -1.0], [0.0, 1.0]]]])
+    v = torch.tensor([[[[10.0, 1.0], [20.0, 2.0], [30.0, 4.0]]]])
+    everything = torch.ones(1, 1, 3, 3, dtype=torch.bool)
+    first_two = torch.tensor([True, True, False]).expand(1, 1, 3, 3)
+    cases = [(q, k, v, everything), (q, k, v, first_two), (-9 * q, k, v, first_two)]
+    agree(solution, F.scaled_dot_product_attention, cases)
 
 
 def check_allowed_steps(solution: Callable[[Tensor, int], Tensor]) -> None:
@@ -63,7 +76,7 @@ def check_hide_tokens(
         (tokens, torch.full((1, 6), 0.5), kind, drawn),
         (tokens, lot, torch.zeros(1, 6), drawn),
         (tokens, lot, kind, drawn),
-        (torch.tensor([[1, 7, 2, 0, 0, 0]]), torch.zeros(1, 6), kind, drawn),
+        (torch.tensor([[1, 7, 2, 0, 4, 3]]), torch.zeros(1, 6), kind, drawn),
         (tokens, torch.tensor([[0.15, 0.149, 0.16, 0.0, 1.0, 1.0]]), torch.zeros(1, 6), drawn),
         (tokens, torch.zeros(1, 6), torch.tensor([[0.5, 0.8, 0.79, 0.9, 0.89, 0.91]]), drawn),
     ]

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # 10b · An encoder that answers
 #
-# An encoder reads in both directions and writes nothing. A GPT writes and reads in one direction. The transformer of 2017 had both halves: the first reads a sequence whole, the second writes the answer, a token at a time. You build the missing piece, and it learns to reverse what it reads. Then two smaller questions about attention: does it find the right lag, and do larger models learn more?
+# An encoder reads in both directions and writes nothing. The transformer of 2017 had two halves: the encoder reads a sequence whole, the decoder writes the answer, a token at a time. How does the second half use what the first has read? You build the missing piece, **cross-attention**, train both halves to reverse what they read, and look at what is attended to. Then a warning: a lag that attention misses and a simple correlation finds.
 #
 # **Before**: lesson 10 (the encoder, padding).
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Source**: Vaswani et al. (2017), figure 1, with the norms before what is added.
+# **Source**: Vaswani et al. (2017), figure 1. There the norms follow what is added; here they stand before it (pre-norm, lesson 10).
 
 # %% tags=["setup", "machine"]
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ from torch.testing import assert_close
 
 from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.inside.attention_maps import read_attention
-from coursekit.notebook import Score, claim, claim_order, compare_guess, figure, setup
+from coursekit.notebook import claim, compare_guess, figure, setup
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
 
@@ -28,39 +28,38 @@ device = setup("10b_reverse", seed=42)
 # %% [markdown]
 # ## 10b.1 A second attention
 #
-# The decoder is a GPT with one layer more in each block. After it has looked at what it wrote so far (with the causal mask), it looks at what the encoder read (without one). There the queries come from the decoder, the keys and values from the encoder: **cross-attention**.
+# The decoder is a GPT with one part more in each block. After it has looked at what it wrote so far (with the causal mask), it looks at what the encoder made of the source (without one). There the queries come from the decoder, the keys and values from the encoder: cross-attention.
 
-# %% tags=["figure"]
+# %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
 
 d = Diagram()
-d.box("source", 0, 5, kind="data")
-d.box("attention", 0, 4, kind="parameters")
-d.box("feed-forward", 0, 3, kind="parameters")
-d.box("shifted targets", 1, 5, kind="data")
-d.box("causal attention", 1, 4, kind="parameters")
-d.box("cross-attention", 1, 3, kind="parameters")
-d.box("feed-forward ", 1, 2, kind="parameters")
-d.box("next token", 1, 1, kind="data")
-d.arrow("source", "attention")
-d.arrow("attention", "feed-forward")
-d.arrow("feed-forward", "cross-attention", "k, v")
-for tail, head in (
-    ("shifted targets", "causal attention"),
-    ("causal attention", "cross-attention"),
-    ("cross-attention", "feed-forward "),
-    ("feed-forward ", "next token"),
-):
-    d.arrow(tail, head, "q" if head == "cross-attention" else "")
-d.group("encoder block", "attention", "feed-forward")
-d.group("decoder block", "causal attention", "cross-attention", "feed-forward ")
+rows = ["written so far", "norm", "causal attention", "+", "norm ", "cross-attention", "+ "]
+rows += ["norm  ", "feed-forward", "+  "]
+for k, row in enumerate(rows):
+    kind = "data" if not k else "operation" if "+" in row else "parameters"
+    d.box(row, 0, k, kind=kind, text=row.strip())
+    if k:
+        d.arrow(rows[k - 1], row, "q" if row == "cross-attention" else "")
+for tail, head in (("written so far", "+"), ("+", "+ "), ("+ ", "+  ")):
+    d.arrow(tail, head, route="skip")
+d.box("source", 1, 3, kind="data")
+d.box("encoder", 1, 4, kind="parameters")
+d.box("memory", 1, 5, kind="data")
+d.arrow("source", "encoder")
+d.arrow("encoder", "memory")
+d.arrow("memory", "cross-attention", "k, v")
+d.group("decoder block", *rows)
 d.draw()
-figure("two-halves", alt="An encoder block on the left feeds keys and values to a decoder block.")
+figure(
+    "two-halves", alt="A decoder block; its cross-attention takes keys and values from the encoder."
+)
 
 
 # %%
 from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
-from coursekit.layers.block import DecoderBlock, FeedForward
+from coursekit.layers.block import Block, DecoderBlock, FeedForward
+from coursekit.layers.position import SinusoidalPositions
 
 
 # %%
@@ -72,11 +71,15 @@ class OurDecoderLayer(nn.Module):
         self.feed_forward = FeedForward(d)
         self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(d) for _ in range(3))
 
-    def forward(self, x, memory):
+    def forward(self, x, memory, readable):
         x = x + self.self_attention(self.norm_1(x))
-        x = x + self.cross_attention(self.norm_2(x), memory)  # new: q from x, k and v from memory
+        # new: q from x; k and v from the memory, as far as it is readable
+        x = x + self.cross_attention(self.norm_2(x), memory, readable)
         return x + self.feed_forward(self.norm_3(x))
 
+
+# %% [markdown]
+# `memory` is what the encoder returns, (B, S, C), and `readable` says which of its positions are not padding. Same weights as the library's block, same output:
 
 # %%
 torch.manual_seed(42)
@@ -85,7 +88,8 @@ parts = [MultiHeadAttention(12, 3, rule, bias=True) for rule in (attend_past, at
 library = DecoderBlock(*parts, FeedForward(12), lambda: nn.LayerNorm(12))
 library.load_state_dict(ours.state_dict())
 x, memory = torch.randn(2, 5, 12), torch.randn(2, 7, 12)
-assert_close(ours(x, memory), library(x, memory))
+readable = (torch.arange(7) < torch.tensor([[4], [7]]))[:, None, None].expand(2, 1, 5, 7)
+assert_close(ours(x, memory, readable), library(x, memory, memory_allowed=readable))
 
 # %% [markdown]
 # While it trains, the decoder gets the answer, too: at each step it is to predict the next token from those before it. So what it reads is the answer *shifted by one*, behind a start token. Without the shift it would read what it is asked.
@@ -114,10 +118,11 @@ def shift_and_start(targets, start):
 # %% [markdown]
 # ## 10b.2 Reversing
 #
-# The task: read 4 to 9 letters, write them in the reverse order, then an end token. A GPT that sees only the last letters can't begin, because the first letter of the answer is the last one it reads. Sequences are drawn anew for each batch, of ten letters; there are more than a billion of nine letters, so a test sequence was never seen.
+# The task: read 4 to 9 of ten letters, write them in the reverse order, then an end token. (A GPT could be given the source as its prompt instead. Two halves pay where source and answer are in different languages, or where a long source is read once for a short answer, as in speech recognition.)
+#
+# Sequences are drawn anew for each batch. There are only 10,000 of four letters, and training sees many of them: they are noted, and the test leaves them out.
 
 # %%
-from coursekit.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig, shift_right
 from coursekit.sample import write_likeliest
 
 PAD, START, END, LETTERS = 0, 1, 2, "abcdefghij"
@@ -146,24 +151,82 @@ for source, answer in zip(*draw(3, 4, 9, g), strict=True):
     print(write(source), "→", write(answer))
 
 
+# %% [markdown]
+# The whole transformer: one embedding for both halves, an encoder block of lesson 10 (pre-norm), and your decoder layer.
+
+
+# %%
+class OurTransformer(nn.Module):
+    def __init__(self, vocab_size, d=64, n_head=4):
+        super().__init__()
+        self.embedding, self.positions = nn.Embedding(vocab_size, d), SinusoidalPositions(32, d)
+        both_ways = MultiHeadAttention(d, n_head, attend, bias=True)
+        self.encoder = Block(both_ways, FeedForward(d), lambda: nn.LayerNorm(d))
+        self.decoder, self.head = OurDecoderLayer(d, n_head), nn.Linear(d, vocab_size)
+        self.encoder_norm, self.decoder_norm = nn.LayerNorm(d), nn.LayerNorm(d)
+
+    def forward(self, source, written, present):
+        readable = present[:, None, None]  # padding is masked as a key, in both halves
+        memory = self.encoder(self.positions(self.embedding(source)), readable)
+        x = self.positions(self.embedding(written))
+        x = self.decoder(x, self.encoder_norm(memory), readable)
+        return self.head(self.decoder_norm(x))
+
+
 # %% tags=["nbval-ignore-output"]
 def train_reversal(seed, steps=1000, lr=3e-3):
     torch.manual_seed(seed)
-    sizes = {"n_encoder": 1, "n_decoder": 1, "n_head": 4, "d_model": 64}
-    model = EncoderDecoder(EncoderDecoderConfig(vocab_size=13, **sizes)).to(device)
-    g = torch.Generator().manual_seed(seed)
-    drawn = (draw(32, 4, 9, g) for _ in range(steps))
-    batches = (((x, shift_right(y, START), x > 0), y.where(y > 0, -100)) for x, y in drawn)
+    model, g, seen = OurTransformer(13).to(device), torch.Generator().manual_seed(seed), set()
+
+    def batches():
+        while True:
+            x, y = draw(32, 4, 9, g)
+            seen.update(map(write, x))
+            yield (x, our_shift(y, START), x > 0), y.where(y > 0, -100)
+
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
-    history = fit(model, adamw(model, lr), batches, loss=next_token_loss, **options)
-    return model.eval(), history.losses
+    fit(model, adamw(model, lr), batches(), loss=next_token_loss, **options)
+    return model.eval(), seen
 
 
 # %% tags=["nbval-ignore-output"]
-model, losses = train_reversal(42)
+from coursekit.exercises import answer_or
+from coursekit.models.encoder_decoder import shift_right
+
+our_shift = answer_or(shift_and_start, shift_right)  # the library's until yours is there
+model, seen = train_reversal(42)
+print(sum(len(one) == 4 for one in seen), "of 10,000 sequences of four letters seen in training")
 
 # %% [markdown]
-# To write, the decoder gets its own tokens back, one step at a time. We count a sequence as right if *every* letter of it and the end are.
+# To write, the decoder gets its own tokens back, one step at a time.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10b.2 (build, 15 minutes).** Write `answer_greedily(source, present, model, start, steps)`. `model(source, written, present)` returns logits of shape (B, T, V), one row for each written token. Begin with the start token alone, append the likeliest next token `steps` times, and return what was written, (B, steps), without the start.
+# >
+# > <details><summary>Hint 1</summary><code>torch.full_like(source[:, :1], start)</code> is what has been written at first.</details>
+# > <details><summary>Hint 2</summary>Only the logits of the last position say what comes next; everything written so far goes back in.</details>
+
+
+# %% tags=["stub"]
+def answer_greedily(source, present, model, start, steps): ...  # -> (B, steps)
+
+
+# %% tags=["check"]
+exercises.check_answer_greedily(answer_greedily)
+
+
+# %% tags=["solution"]
+@torch.no_grad()
+def answer_greedily(source, present, model, start, steps):
+    written = torch.full_like(source[:, :1], start)
+    for _ in range(steps):
+        best = model(source, written, present)[:, -1].argmax(-1)
+        written = torch.cat([written, best[:, None]], 1)
+    return written[:, 1:]
+
+
+# %% [markdown]
+# We count a sequence as right if *every* letter of it and the end are.
 #
 # **Predict.** It was trained on 4 to 9 letters. How many per cent of the sequences of 12 letters does it reverse?
 
@@ -172,15 +235,24 @@ guess = None  # per cent, such as 50
 
 
 # %% tags=["nbval-ignore-output"]
-def right(model, length, n=200):
+def library_answer(source, present, model, start, steps):
+    return write_likeliest(model, source, start, steps, present)
+
+
+answer_it = answer_or(answer_greedily, library_answer)
+
+
+def right(length, n=200):
     source, answer = draw(n, length, length, torch.Generator().manual_seed(length))
-    written = write_likeliest(model, source, START, length + 1, source > 0)
+    new = torch.tensor([write(row) not in seen for row in source], device=device)
+    source, answer = source[new], answer[new]
+    written = answer_it(source, source > 0, model, START, length + 1)
     return (written == answer).all(1).float().mean().item()
 
 
 # %% tags=["nbval-ignore-output"]
 lengths = range(1, 15)
-found = [right(model, length) for length in lengths]
+found = [right(length) for length in lengths]
 seen = np.mean(found[3:9])
 compare_guess(guess, 100 * found[11], unit="per cent")
 claim(reverse_accuracy=seen, reverse_longer=np.mean(found[11:]))
@@ -189,33 +261,31 @@ claim(reverse_accuracy=seen, reverse_longer=np.mean(found[11:]))
 source = torch.tensor([[LETTERS.index(c) + 3 for c in "deafbig"]], device=device)
 answer = F.pad(source.flip(1), (0, 1), value=END)
 maps = read_attention(model, source, shift_right(answer, START), source > 0)
-weights = maps["decoder.0.cross_attention"][0].mean(0).cpu()
+weights = maps["decoder.cross_attention"][0].mean(0).cpu()  # the mean of the heads: (8, 7)
+claim(weight_on_the_mirror=weights[:7].flip(1).diagonal().mean())
 
-# %% tags=["figure", "nbval-ignore-output"]
+# %% tags=["figure", "folded", "nbval-ignore-output"]
 left, ax = plt.subplots(1, 2, figsize=(6.8, 3.4))[1]
 left.imshow(weights, cmap="Blues", vmin=0, vmax=1)
 left.set_xticks(range(7), write(source[0]))
 left.set_yticks(range(8), write(answer[0]))
-left.set(xlabel="reads", ylabel="writes", title="It reads backwards")
+left.set(xlabel="reads", ylabel="writes", title="Where it looks")
 left.grid(visible=False)
 ax.bar(lengths, np.multiply(100, found), color=["C0" if 4 <= n <= 9 else "0.7" for n in lengths])
 ax.set(xlabel="letters", ylabel="sequences right (per cent)", ylim=(0, 112))
 ax.text(6.5, 104, "lengths of training", color="C0", ha="center")
-ax.set_title("And knows no other lengths")
+ax.set_title("It fails on longer ones")
 figure("reversed", alt="Attention on the antidiagonal; right for 4 to 9 letters, wrong beyond.")
 
 # %% [markdown]
-# The picture on the left is the algorithm: while it writes the first letter it reads the last, and so on back. Nobody told it about positions from the end; it found them from the end of the source. On the right is the price: what it learned is a rule for the lengths that it has seen, not the rule.
+# While it writes the k-th letter, most of the weight lies on the k-th letter from the end: what an algorithm that reads backwards would look like. It is a picture of one network and the mean of its heads, and lesson 10 showed how little such a picture proves; that the answers are right is the stronger evidence. What it has learned holds for the lengths of training. Three letters it reverses only some of the time, ten hardly ever, more never: "the last letter" is at another absolute position for each length, and positions beyond the ninth have never been trained.
 #
 # ## 10b.3 Does attention find the lag?
 #
-# A series may answer an event after a fixed delay, as a return may answer news. Let $y_t = x_{t-\Delta} + \text{noise}$ with $\Delta = 6$. One layer of causal attention, one head, reads the values of $x$ with their positions and is to name $y_t$. After training, at which lag does its weight lie?
-
-# %% tags=["nbval-ignore-output"]
-from coursekit.layers.position import SinusoidalPositions
+# Attention weights are often read as "this is where the information comes from". Here we know where it comes from. Let $y_t = x_{t-\Delta} + \text{noise}$: a series that answers another one after $\Delta$ steps. One layer of causal attention with one head reads the values of $x$ with their positions and is to name $y_t$. Its rival is the **cross-correlation**, the correlation of $y_t$ with $x_{t-k}$ for each $k$, computed from the same batches.
 
 
-# %% tags=["nbval-ignore-output"]
+# %%
 class OurLagModel(nn.Module):
     def __init__(self, d=32):
         super().__init__()
@@ -226,115 +296,75 @@ class OurLagModel(nn.Module):
         return self.head(self.attention(self.positions(self.content(x[..., None]))))[..., 0]
 
 
-# %% tags=["nbval-ignore-output"]
-def lag_weights(seed, lag, steps=300):
+def draw_pairs(seed, lag, noise, steps=300):
+    g = torch.Generator().manual_seed(seed)
+    x = torch.randn(steps, 32, 32, generator=g)
+    y = x.roll(lag, 2) + noise * torch.randn(x.shape, generator=g)
+    y[..., :lag] = 0  # nothing to name yet
+    return x.to(device), y.to(device)
+
+
+# %%
+def weight_at_lags(seed, lag, noise, trained=True):
     torch.manual_seed(seed)
-    model, g = OurLagModel().to(device), torch.Generator().manual_seed(seed)
-
-    def batches():
-        while True:
-            x = torch.randn(32, 32, generator=g)
-            y = x.roll(lag, 1) + 0.3 * torch.randn(32, 32, generator=g)
-            y[:, :lag] = 0
-            yield x.to(device), y.to(device)
-
-    if steps:
-        fit(model, adamw(model, 1e-2), batches(), steps=steps, loss=F.mse_loss)
-    weights = read_attention(model, torch.randn(64, 32, generator=g).to(device))["attention"]
-    weights = weights[:, 0].mean(0).cpu()
+    model, (x, y) = OurLagModel().to(device), draw_pairs(seed, lag, noise)
+    if trained:
+        fit(model, adamw(model, 1e-2), zip(x, y, strict=True), steps=len(x), loss=F.mse_loss)
+    weights = read_attention(model, x[:2].flatten(0, 1))["attention"][:, 0].mean(0).cpu()
     return [weights.diagonal(-k)[16 - k :].mean().item() for k in range(13)]
 
 
-# %% tags=["nbval-ignore-output"]
-curves = {lag: lag_weights(42, lag) for lag in (3, 6, 9)}
-untrained = lag_weights(42, 6, steps=0)
+def correlation_at_lags(seed, lag, noise):
+    x, y = (one.flatten(0, 1).cpu() for one in draw_pairs(seed, lag, noise))
+    pairs = [torch.stack([x[:, 12 - k : 32 - k].flatten(), y[:, 12:].flatten()]) for k in range(13)]
+    return [torch.corrcoef(one)[0, 1].item() for one in pairs]
 
-# %% tags=["figure", "nbval-ignore-output"]
-plt.figure(figsize=(5.8, 3.4))
-for lag, curve in curves.items():
-    plt.plot(curve, "o-", color=f"C{lag // 3 - 1}")
-    plt.text(lag, max(curve) + 0.03, f"Δ = {lag}", ha="center", color=f"C{lag // 3 - 1}")
-plt.plot(untrained, "--", color="0.5")
-plt.text(12, untrained[-1] + 0.05, "untrained", color="0.5", ha="center")
-plt.gca().set(
-    xlabel="lag (steps back)", ylabel="mean attention weight", ylim=(0, 1.1), xlim=(0, 14)
-)
-plt.title("Attention finds the lag")
-figure("lag", alt="Three curves peak at lags 3, 6 and 9; the untrained one is flat.")
-
-# %% tags=["nbval-ignore-output"]
-peaks = [int(np.argmax(curve)) for curve in curves.values()]
-claim(lag_peak=peaks[1], lag_weight=curves[6][6], lag_weight_untrained=untrained[6])
 
 # %% [markdown]
-# It finds each of them. That is what a fixed lag looks like when there is one; and with real returns, where there is hardly any, the same picture would be noise.
+# First with little noise (standard deviation 0.3), for three lags, then for $\Delta = 6$ with noise ten times as large as the signal.
 #
-# ## 10b.4 Three sizes
-#
-# Last, does size pay? The masked-token training of lesson 10, with three widths, the same text and the same number of steps.
+# **Predict.** Behind that noise, how much of its weight does the trained attention put on lag 6? All of it would be 1, and equal weights on everything it may read are about 0.04.
+
+# %% tags=["predict"]
+guess = None  # a weight, such as 0.5
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.data.statements import number_words, statements
-from coursekit.models.encoder import Encoder, EncoderConfig, MaskedTokenModel
-from coursekit.windows.masking import draw_masked, mask_tokens, pad_texts
+clear = {lag: weight_at_lags(42, lag, 0.3) for lag in (3, 6, 9)}
+untrained = weight_at_lags(42, 6, 0.3, trained=False)
+noisy, correlation = weight_at_lags(42, 6, 10.0), correlation_at_lags(42, 6, 10.0)
+compare_guess(guess, noisy[6])
+claim(lags_found=sum(np.argmax(curve) == lag for lag, curve in clear.items()))
+claim(lag_weight=clear[6][6], lag_weight_untrained=untrained[6], noisy_lag_weight=noisy[6])
+claim(noisy_correlation=correlation[6], other_correlations=max(correlation[:6] + correlation[7:]))
 
-
-# %% tags=["nbval-ignore-output"]
-train, validation, _ = statements()
-ids = number_words([one.text for one in train])
-batch = [
-    pad_texts([[1, *(ids[w] for w in s.text.split())] for s in p]) for p in (train, validation)
-]
-
-# %% tags=["nbval-ignore-output"]
-(tokens, present), (t_tokens, t_present) = ([x.to(device) for x in pair] for pair in batch)
-hidden, wanted = mask_tokens(
-    t_tokens,
-    3,
-    len(ids),
-    torch.Generator().manual_seed(0),
-    maskable=t_present & (t_tokens > 3),
-    lowest=4,
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+left, right_ = plt.subplots(1, 2, figsize=(7, 3.4))[1]
+for lag, curve in clear.items():
+    left.plot(curve, "o-", color=f"C{lag // 3 - 1}")
+    left.text(lag, max(curve) + 0.04, f"Δ={lag}", ha="center", color=f"C{lag // 3 - 1}")
+left.plot(untrained, "--", color="0.5")
+left.text(12.4, 0.12, "untrained", color="0.5", ha="right")
+left.set(xlabel="lag (steps back)", ylabel="attention weight", ylim=(0, 1.12), xlim=(-0.5, 12.5))
+left.set_title("Little noise: found")
+right_.plot(noisy, "o-", color="C0")
+right_.plot(correlation, "s-", color="C1")
+right_.text(12, 0.062, "attention", color="C0", ha="right")
+right_.text(6, correlation[6] + 0.006, "cross-correlation", color="C1", ha="center")
+right_.set(xlabel="lag (steps back)", ylim=(-0.02, 0.13), title="Much noise, Δ=6: missed")
+plt.setp([left, right_], xticks=range(0, 13, 3))
+figure(
+    "lag",
+    alt="Left: attention peaks at lags 3, 6, 9. Right: flat, and cross-correlation peaks at 6.",
 )
 
-
-# %% tags=["nbval-ignore-output"]
-def score_size(width, seed=42, steps=500):
-    torch.manual_seed(seed)
-    sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=width, n_head=2)
-    model, g = (
-        MaskedTokenModel(Encoder(sizes, std=0.1)).to(device),
-        torch.Generator().manual_seed(seed),
-    )
-    batches = draw_masked(tokens, present, 3, len(ids), 32, g, lowest=4)
-    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
-    fit(model, adamw(model, 4e-3), batches, loss=next_token_loss, **options)
-    with torch.no_grad():
-        loss = next_token_loss(model.eval()(hidden, t_present), wanted)
-    return sum(p.numel() for p in model.parameters()), Score(loss, on=wanted, steps=steps)
-
-
-# %% tags=["nbval-ignore-output"]
-small, middle, large = (score_size(width) for width in (4, 12, 36))
-sizes, scores = zip(small, middle, large, strict=True)
-
-# %% tags=["figure", "nbval-ignore-output"]
-plt.figure(figsize=(5.8, 3.4))
-plt.semilogx(sizes, [score.value for score in scores], "o-")
-for size, score in zip(sizes, scores, strict=True):
-    plt.text(size * 1.15, score.value + 0.03, f"{size:,}")
-plt.gca().set(
-    xlabel="weights of the model", ylabel="loss on hidden words (nats)", xlim=(700, 90_000)
-)
-plt.title("Larger learns more from the same text")
-figure("sizes", alt="The loss on hidden words falls with the number of weights.")
-claim_order(middle_beats_small=(middle[1], small[1]), large_beats_middle=(large[1], middle[1]))
-
+# %% [markdown]
+# With little noise it finds each of the three lags. With much noise its weights are nearly flat, while the correlation of the same numbers stands out at lag 6. A flat picture of attention is no evidence that there is nothing to find; with the weak signals of real returns, look at the correlations first.
+#
 # %% [markdown]
 # ## What you now have
 #
-# - The transformer of 2017, whole: an encoder, a decoder, and the attention between them.
-# - A picture of an algorithm that a network found, and its limit.
-# - An attention that finds a lag, and a curve of loss against size.
+# - The transformer, whole: an encoder, a decoder, and the attention between them, built and trained.
+# - A way to write: what was written goes back in.
+# - Two reasons for care with pictures of attention, and a rival that is simpler.
 #
-# **What still fails.** Lengths unseen in training. And all of this reads tokens; lesson 11 makes tokens of a series.
+# **What still fails.** Sequences longer than those of training. And all of this reads tokens; lesson 11 makes tokens of a series.

@@ -47,6 +47,58 @@ def attention_by_range(weights):
     return bool(((weights >= 0) & (weights <= 1)).all())
 
 
+def attention_up_to_one(weights):
+    return bool((weights >= 0).all()) and weights.sum().item() <= 1 + 1e-5
+
+
+# --- check_our_attention ------------------------------------------------------------------------
+
+
+def attention_by_softmax(q, k, v, allowed):
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+def attention_by_exp(q, k, v, allowed):
+    weights = (q @ k.mT / q.shape[-1] ** 0.5).exp() * allowed
+    return weights / weights.sum(-1, keepdim=True) @ v
+
+
+def attention_to_the_past(q, k, v, allowed):
+    return attention_by_softmax(q, k, v, allowed.tril())
+
+
+def attention_unscaled(q, k, v, allowed):
+    return attention_by_softmax(q * q.shape[-1] ** 0.5, k, v, allowed)
+
+
+def attention_scaled_by_d(q, k, v, allowed):
+    return attention_by_softmax(q / q.shape[-1] ** 0.5, k, v, allowed)
+
+
+def attention_along_queries(q, k, v, allowed):
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
+    return scores.softmax(-2) @ v
+
+
+def attention_to_everything(q, k, v, allowed):
+    return attention_by_softmax(q, k, v, torch.ones_like(allowed))
+
+
+def attention_masked_by_zero(q, k, v, allowed):
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, 0)
+    return scores.softmax(-1) @ v
+
+
+def attention_masked_afterwards(q, k, v, allowed):
+    return ((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) * allowed) @ v
+
+
+def attention_masked_by_minus_twenty(q, k, v, allowed):
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -20)
+    return scores.softmax(-1) @ v
+
+
 # --- check_allowed_steps ------------------------------------------------------------------------
 
 
@@ -134,7 +186,7 @@ def hide_always_by_mask(tokens, lot, kind, drawn):
 
 
 def hide_special_too(tokens, lot, kind, drawn):
-    return hide_by_where(tokens + 4, lot, kind, drawn + 4) | _unmoved(tokens, lot, kind, drawn)
+    return _unmoved(tokens, lot, kind, drawn)
 
 
 def _unmoved(tokens, lot, kind, drawn):
@@ -142,6 +194,14 @@ def _unmoved(tokens, lot, kind, drawn):
     inputs = torch.where(chosen & (kind < 0.8), 3, tokens)
     inputs = torch.where(chosen & (kind >= 0.8) & (kind < 0.9), drawn, inputs)
     return {"inputs": inputs, "targets": torch.where(chosen, tokens, -100)}
+
+
+def hide_the_mask_too(tokens, lot, kind, drawn):
+    return _unmoved(tokens, torch.where(tokens >= 3, lot, 1), kind, drawn)
+
+
+def hide_no_full_stop(tokens, lot, kind, drawn):
+    return hide_by_where(tokens, torch.where(tokens > 4, lot, 1), kind, drawn)
 
 
 def hide_a_fifth(tokens, lot, kind, drawn):
@@ -169,7 +229,21 @@ ROWS = {
             attention_by_absolute_sum: "[0.5, -0.5, 0.0]",
             attention_by_sign: "[0.5, 0.6000000238418579, 0.0]",
             attention_by_range: "[0.5, 0.6000000238418579, 0.0]",
+            attention_up_to_one: "[0.25, 0.5, 0.0]",
             attention_to_the_last_bit: "[0.10000000149011612, 0.10000000149011612",
+        },
+    ),
+    encoder.check_our_attention: (
+        [attention_by_softmax, attention_by_exp],
+        {
+            attention_to_the_past: "([[[[1.0, 0.0]",
+            attention_unscaled: "([[[[1.0, 0.0]",
+            attention_scaled_by_d: "([[[[1.0, 0.0]",
+            attention_along_queries: "([[[[1.0, 0.0]",
+            attention_to_everything: "([[[[1.0, 0.0]",
+            attention_masked_by_zero: "([[[[1.0, 0.0]",
+            attention_masked_afterwards: "([[[[1.0, 0.0]",
+            attention_masked_by_minus_twenty: "([[[[-9.0, ",
         },
     ),
     encoder.check_allowed_steps: (
@@ -193,7 +267,9 @@ ROWS = {
             hide_by_the_wrong_mask: "[[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [[4, 5",
             hide_what_was_masked_only: "0.8500000238418579, 0.949999988079071",
             hide_always_by_mask: "0.8500000238418579, 0.949999988079071",
-            hide_special_too: "[[1, 7, 2, 0, 0, 0]]",
+            hide_special_too: "[[1, 7, 2, 0, 4, 3]]",
+            hide_the_mask_too: "[[1, 7, 2, 0, 4, 3]]",
+            hide_no_full_stop: "[[1, 7, 2, 0, 4, 3]]",
             hide_a_fifth: "0.14900000393390656, 0.1599999964237213",
             hide_up_to_the_end: "0.8999999761581421, 0.8899999856948853",
         },
