@@ -593,20 +593,6 @@ figure("five-pictures", alt="At gain 5/3 or with batch norm, outputs and gradien
 #
 # (The last point of the third row is the output layer, small on purpose. Dotted in the fourth: a thousandth, Karpathy's rule of thumb from part 3 of the lectures.)
 #
-# In numbers, the gradient at layer 1 over that at layer 20:
-
-
-# %%
-insides = {name: look_inside(deep_start(gain)) for name, gain in gains.items()}
-insides["batch norm"] = look_inside(deep_start(5 / 3), our_batch_norm)
-ratios = {name: (g[0].std() / g[-1].std()).item() for name, (_, g) in insides.items()}
-small, right, large, with_norm = ratios.values()
-claim(gradient_ratio_small_gain=small, gradient_ratio_right_gain=right)
-claim(gradient_ratio_large_gain=large, batch_norm_makes_it_larger=with_norm / right)
-
-# %% [markdown]
-# Batch norm makes the ratio *worse*. It divides each unit by its own $\sigma$, and the gradient, too: a unit that varies little is divided by a small number and passes a large gradient (Yang et al. 2019).
-#
 # Now move the controls. Set the gain to 0.6 and add layers: which of the five pictures is the first to warn you?
 #
 # <details><summary>What we see</summary>The first one. Each layer's outputs are about 0.6 times as wide as those before, a needle after six layers, and no gradient had to be computed to see it. The loss at the start, 3.30, never warns.</details>
@@ -623,7 +609,17 @@ def draw_study(gain, depth, normalised, lr):
 choices = {"gain": [0.3, 0.6, 1.0, 5 / 3, 5.0], "depth": [2, 6, 12, 20]}
 play(draw_study, **choices, normalised=[True, False], lr=[0.01, 0.1, 0.5])
 
+# %%
+insides = {name: look_inside(deep_start(gain)) for name, gain in gains.items()}
+insides["batch norm"] = look_inside(deep_start(5 / 3), our_batch_norm)
+ratios = {name: (g[0].std() / g[-1].std()).item() for name, (_, g) in insides.items()}
+small, right, large, with_norm = ratios.values()
+claim(gradient_ratio_small_gain=small, gradient_ratio_right_gain=right)
+claim(gradient_ratio_large_gain=large, batch_norm_makes_it_larger=with_norm / right)
+
 # %% [markdown]
+# That is the gradient at layer 1 over that at layer 20, in numbers. Batch norm makes it *worse*. It divides each unit by its own $\sigma$, and the gradient, too: a unit that varies little is divided by a small number and passes a large gradient (Yang et al. 2019).
+#
 # ## 2.7 One name at a time
 #
 # Batch norm has a price: what it gives for one example depends on the others in the batch, and a single example has no variance. (Layer norm avoids this: lesson 6.) To be used, the layer needs fixed numbers, running statistics; `model.eval()` switches to them. Train the one-layer network from the third start with the library's layer (its best learning rate is 0.1), and compare its running statistics with those of all examples:
