@@ -636,9 +636,9 @@ claim_order(random_order_beats_rows=(scored[1], scored[2]), mixture_beats_made=t
 print(f"{best.mean() / 64 / np.log(2):.3f} bits per dimension, here per pixel")
 
 # %% [markdown]
-# After ± stands the standard error of the *paired* difference, image by image. Of the 0.43 nats from MADE row by row to the mixture, a better order brings 0.12 (of which about 0.04 is the library's MADE, whose weights start otherwise than ours), mixing 0.30. And orders make the mixture: four seeds of one order, mixed, gain 0.09.
+# After ± stands the standard error of the *paired* difference, image by image. Of the 0.43 nats from MADE row by row to the mixture, a better order brings 0.12 (0.04 of it from the library's other starting weights), mixing 0.30. Four seeds of one order, mixed, gain only 0.09.
 #
-# What do they draw? A sample of a mixture comes from one of its models, each as likely. Below each sample stands the nearest training image (the fewest pixels differ); last, as a yardstick, real test images. Aim at their distance, not at 0: a copier of the training images has 0.
+# What do they draw? A sample of a mixture comes from one of its models, each as likely. Below each sample stands the nearest training image (the fewest pixels differ); last, as a yardstick, real test images. Aim at their distance: a copier has 0.
 
 
 # %%
