@@ -21,6 +21,7 @@ def check_average_models(solution: Callable[[Tensor], Tensor]) -> None:
         (torch.tensor([[1.0, 2.0, 0.5], [3.0, 2.0, 4.0]]),),
         (torch.tensor([[1.0], [2.0], [6.0]]),),
         (torch.tensor([[900.0, 20.0], [901.0, 30.0]]),),
+        (torch.tensor([[1000.0], [900.0]]),),
     ]
     agree(solution, lambda nlls: mixture_nll(nlls.double()), cases, tolerance=1e-5)
 

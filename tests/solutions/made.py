@@ -20,6 +20,10 @@ def average_by_the_lowest(nlls):
     return lowest - (lowest - nlls).exp().mean(0).log()
 
 
+def average_by_the_first(nlls):
+    return nlls[0] - (nlls[0] - nlls).exp().mean(0).log()
+
+
 def average_of_logarithms(nlls):
     return nlls.mean(0)
 
@@ -177,6 +181,7 @@ ROWS = {
             average_over_images: "[[1.0, 2.0, 0.5], [3.0, 2.0, 4.0]]",
             average_of_two: "[[1.0], [2.0], [6.0]]",
             average_that_underflows: "[[900.0, 20.0], [901.0, 30.0]]",
+            average_by_the_first: "[[1000.0], [900.0]]",
         },
     ),
     made.check_masks: (
