@@ -263,8 +263,7 @@ compare_guess(guess, swept[3.0], unit="nats")
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplot_mosaic([["all"] * 3, [0.001, 0.1, 3.0]], figsize=(6.6, 5.2))[1]
 axes["all"].semilogx(rates[:-1], list(swept.values())[:-1], "o-")
-axes["all"].set(xlabel="learning rate", ylabel="validation loss (nats)", ylim=(2.35, 3))
-axes["all"].set_xlim(7e-4, 5)
+axes["all"].set(xlabel="learning rate", ylabel="validation loss", ylim=(2.35, 3), xlim=(7e-4, 5))
 axes["all"].set_title("Too small creeps, too large explodes")
 axes["all"].text(3, 2.93, f"{swept[3.0]:.0f} nats ▲", ha="right", color="C0")
 for lr in (0.001, 0.1, 3.0):
@@ -525,7 +524,7 @@ stars = [BENCHMARK["its loss"], read_record("names-scaled").result["validation"]
 plt.plot([lecture_seconds] * 2, stars, "k*", markersize=12)
 texts = "the lecture's\nfirst network", "a better start\n(recorded)"
 for y, text in zip(stars, texts, strict=True):
-    plt.text(lecture_seconds * 1.2, y, text, fontsize=9, va="center", backgroundcolor="white")
+    plt.text(lecture_seconds * 1.2, y, text, fontsize=8, va="center", backgroundcolor="white")
 plt.gca().set(xscale="log", xlim=(right / 1000, right), ylim=(2.03, 2.35))
 plt.gca().set(xlabel="seconds of training", ylabel="validation loss (nats per letter)")
 name_lines(plt.gca(), gap=0.04)
