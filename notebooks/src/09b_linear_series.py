@@ -5,7 +5,7 @@
 #
 # **Afterwards you can** see through a good forecast of a price, fit an autoregression, walk forward through a series, put an error bar on "better", and write a Kalman filter in three lines.
 #
-# **Before**: lesson 1 (how much context a text needs) and lesson 7 (baselines).
+# **Before**: lessons 1 (how much context a text needs), 2 (the training loop), 2b (the error of a difference), 6 (attention) and 7 (baselines).
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
@@ -639,7 +639,7 @@ claim(return_ar_ahead_of_rnn=ahead[0], return_ar_ahead_of_transformer=ahead[1])
 # %% [markdown]
 # So there *is* something to know. For returns the ratio is 2.3: yesterday's says something about today's. For growth it is 1.7 with two lags and 2.0 with consumption, the best of four that were tried.
 #
-# Could one have used it? The AR(1) saves half a per cent of the mean's squared error. So little can be worth money (Campbell and Thompson 2008) if it lasts. It didn't: 97 % of it was won from 2008 to 2010. The AR(1), with two numbers, is ahead of both networks; the transformer has 3,297.
+# Could one have used it? The AR(1) saves half a per cent of the mean's squared error. So little can be worth money (Campbell and Thompson 2008) if it lasts. It didn't: 97 % of it was won from 2008 to 2010. The AR(1), with two numbers, is ahead of both networks, if not for sure; the transformer has 3,297.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.2 (investigate, 30 minutes).** Two choices were made for you. *How far back should the fitting window go?* Older quarters are more data, but of another economy: after 1984 growth became much calmer. Let `ar_2(past[-w:])` and `past[-w:].mean()` walk with windows of $w$ = 20, 40, 80 quarters and all. *Which order?* Let AR(0) to AR(8) walk from 1975 to 1984, choose, and only then look at 1985 to 2009. Did validation choose what the test would have chosen? Is the difference more than its error?
@@ -676,6 +676,8 @@ claim(return_ar_ahead_of_rnn=ahead[0], return_ar_ahead_of_transformer=ahead[1])
 # | position of the pendulum, by AR(2) | 0.884 | 1.08 |
 # | growth of GDP, by AR(2), after 1984 | 0.232 | 0.13 |
 # | return of the S&P 500, by AR(1), after 2007 | 0.005 | 0.002 |
+#
+# What is in today is at least that: what an AR finds. And the last two rows have error bars that reach across 0 (sections 9b.6 and 9b.7).
 #
 # - A question for every forecast of a price: what is left without the last value? And an $R^2$ with an honest rival.
 # - The autoregression and its order; and for a hidden state, which has none, a belief to update.
