@@ -22,7 +22,7 @@ def check_adamw_step(solution: Callable[..., Step]) -> None:
     cases = [
         (p, g, none, none, 1, 0.1, 0.0, *usual),
         (p, g, m, v, 3, 0.1, 0.0, *usual),
-        (p, g, m, v, 3, 0.1, 0.5, *usual),
+        (p, g, m, v, 3, 0.02, 0.5, *usual),
         (p, none, none, none, 1, 0.1, 0.0, *usual),
         (p, g, m, v, 2, 0.1, 0.0, 0.8, 0.95, 0.1),
     ]

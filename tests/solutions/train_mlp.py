@@ -69,6 +69,11 @@ class AdamThatShrinksByTheDecay(Adam):
         return p * (1 - decay) - step
 
 
+class AdamThatShrinksByATenthOfTheDecay(Adam):
+    def move(self, p, step, lr, decay):
+        return p * (1 - 0.1 * decay) - step
+
+
 class AdamThatShrinksAfterTheStep(Adam):
     def move(self, p, step, lr, decay):
         return (p - step) * (1 - lr * decay)
@@ -102,9 +107,10 @@ ROWS = {
             AdamWithoutARoot(): "t=1, lr=0.1, decay=0.0",
             adam_that_forgets_its_means: "t=1, lr=0.1, decay=0.0",
             AdamAlwaysAtStepOne(): "t=3, lr=0.1, decay=0.0",
-            AdamWithAPenalty(): "t=3, lr=0.1, decay=0.5",
-            AdamThatShrinksByTheDecay(): "t=3, lr=0.1, decay=0.5",
-            AdamThatShrinksAfterTheStep(): "t=3, lr=0.1, decay=0.5",
+            AdamWithAPenalty(): "t=3, lr=0.02, decay=0.5",
+            AdamThatShrinksByTheDecay(): "t=3, lr=0.02, decay=0.5",
+            AdamThatShrinksByATenthOfTheDecay(): "t=3, lr=0.02, decay=0.5",
+            AdamThatShrinksAfterTheStep(): "t=3, lr=0.02, decay=0.5",
             AdamWithoutEps(): "g=[0.0, 0.0, 0.0]",
             AdamWithEpsInTheRoot(): "beta_1=0.8, beta_2=0.95, eps=0.1",
             AdamOfItsOwnBetas(): "beta_1=0.8, beta_2=0.95, eps=0.1",
