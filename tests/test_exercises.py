@@ -265,4 +265,4 @@ def test_a_solution_without_a_name_is_judged_like_any_other(capsys):
 
 def test_our_own_answers_are_right():
     mlp.check_fold(mlp.fold_batch_norm)
-    train_mlp.check_adamw_step(train_mlp.adamw_step)
+    train_mlp.check_adamw_step(train_mlp.step_by_hand)

@@ -124,6 +124,12 @@ class NormWithoutEps(Norm):
         return (x - mean) / variance.sqrt()
 
 
+class NormThatRemembersThreeHalves(Norm):
+    def remember(self, x):
+        self.mean = self.mean.lerp(x.mean(0), self.momentum)
+        self.variance = self.variance.lerp(1.5 * x.var(0, correction=0), self.momentum)
+
+
 class NormWithoutEpsInEvaluation(Norm):
     def __call__(self, x, training):
         if training:
@@ -297,6 +303,7 @@ ROWS = {
             NormRemembersBiased: "[8.0, 20.0]]], x=[[2.0, 3.0]], training=False",
             NormSwapped: "[8.0, 20.0]]], x=[[2.0, 3.0]], training=False",
             NormThatRemembersInEvaluation: SECOND,
+            NormThatRemembersThreeHalves: "momentum=1.0, eps=0.5",
             NormWithoutEpsInEvaluation: "momentum=1.0, eps=0.5",
             NormOfTheFirstBatchOnly: "training=False, gamma=[2.0, -1.0]",
         },
