@@ -252,7 +252,7 @@ right.set(ylabel="loss after 2,000 steps (nats)", xlim=(0.07, 14), ylim=(2.35, 2
 figure("saturated", alt="Left: mostly black. Right: the loss is lowest at a scale of 0.3.")
 
 # %% [markdown]
-# Best (in each of three seeds) is 0.3, about our $\frac53/\sqrt{30}$. Otherwise it costs a few hundredths of a nat: one layer is forgiving. Twenty will not be.
+# A scale of 0.3 is best, for all three seeds: about our $\frac53/\sqrt{30}$. Otherwise it costs a few hundredths of a nat: one layer is forgiving. Twenty will not be.
 #
 # A unit that is saturated for *every* example is **dead**, a column that is black from top to bottom; here there is none. **ReLU**, max(0, z), is worse: a unit that is negative for all examples has a gradient of exactly 0.
 #
@@ -588,7 +588,7 @@ figure("five-pictures", alt="At gain 5/3 or with batch norm, outputs and gradien
 
 # %% [markdown]
 # - **Gain 5.** Nearly all outputs sit at ±1, saturated. Yet the gradients *grow* on the way back, over ten thousand times: large weights multiply them faster than tanh shrinks them, and picture 4 shows the first layers thrown about: steps as large as the weights.
-# - **Gain 5/3.** The outputs stay broad, and the gradients grow only fivefold on the way back.
+# - **Gain 5/3.** The outputs stay broad, and the gradients grow only fivefold on the way back. (Over a hundred layers they would grow thousandfold: no gain of tanh keeps both sizes.)
 # - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights, a third of the gradient.
 #
 # Now move the controls. Set the gain to 0.6 and add layers: which of the five pictures is the first to warn you?
@@ -660,9 +660,9 @@ right.set_xlabel("validation loss (nats)")
 figure("log", alt="Each fix lowers the curve and the validation loss; batch norm does not.")
 
 # %% [markdown]
-# No, it isn't only a head start. In the records, all at the lecture's learning rate, the bad start is still 0.05 behind after 200,000 steps. (A learning rate of its own narrows the gap, and doesn't close it.) (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1048 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
+# No, it isn't only a head start. In the records, all at the lecture's learning rate, the bad start is still 0.05 behind after 200,000 steps. (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1048 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
 #
-# And batch norm? Compare the last two records: the same loss on validation names, a *higher* one in training. What it gives for an example depends on the rest of its batch, a noise that makes memorising harder. In one layer that starts well, it has nothing else to do, and in our short runs it doesn't pay.
+# And batch norm? Compare the last two records: the same loss on validation names, a *higher* one in training. What it gives for an example depends on the rest of its batch, a noise; one explanation is that it makes memorising harder. In our short runs, in one layer that starts well, it doesn't pay.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.5 (build, 20 minutes).** Once trained, a batch norm multiplies and adds fixed numbers, and so does the linear layer before it. Two in a row are one, and that is how such networks are shipped. Write `fold`: return `W2` and `b2` such that `x @ W2 + b2` equals what the normalisation gives for `x @ weights` in evaluation.
@@ -700,7 +700,7 @@ assert_close(model.output(h), model(X_val), rtol=1e-4, atol=1e-4)
 # - The first check of any model: is its first loss that of an honest guess?
 # - A size for the weights that you derived, for tanh and for ReLU.
 # - Batch norm, which makes that size matter less, and its traps.
-# - Five pictures that tell a start that can learn from one that can't.
+# - Five pictures that tell you whether a start can learn.
 #
 # **What still fails.** The network stops above the lecture's 2.10, and a table of counts for the same three letters (Kneser–Ney, lesson 1) has 2.06. [Side lesson 2b](02b_training.ipynb) brings one a little larger to 2.07, in a fraction of the time.
 
