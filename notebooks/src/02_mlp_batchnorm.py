@@ -32,7 +32,7 @@ scoreboard("names", own=False)
 # %% [markdown]
 # ## 2.1 Letters as vectors
 #
-# A table of counts keeps a row for each context, and what it learns about *ema* tells it nothing about *ima*. A network has a chance to notice that *e* and *i* behave alike (side lesson 2b looks whether it did). First the examples: three letters, and the one that follows. (The *validation* names, which lesson 1 calls development names, are kept aside: no network is trained on them.)
+# A table of counts keeps a row for each context, and what it learns about *ema* tells it nothing about *ima*. A network has a chance to notice that *e* and *i* behave alike (side lesson 2b checks whether it did). First the examples: three letters, and the one that follows. (The *validation* names, which lesson 1 calls development names, are kept aside: no network is trained on them.)
 
 
 # %%
@@ -241,7 +241,7 @@ end_losses = [
 
 # %% tags=["figure", "folded"]
 left, right = plt.subplots(1, 2, figsize=(6.8, 3.5), width_ratios=[1, 1.2])[1]
-left.imshow(black[1][:60].cpu(), cmap="gray_r", aspect="auto", interpolation="nearest")
+left.imshow(black[1][:60].cpu(), cmap="gray_r", aspect="auto", interpolation="none", zorder=3)
 left.set(title="N(0, 1): black is saturated", xlabel="hidden unit", ylabel="example")
 right.semilogx(scales, end_losses, "o-")
 for scale, loss in zip(scales, end_losses, strict=True):
@@ -252,7 +252,7 @@ right.set(ylabel="loss after 2,000 steps (nats)", xlim=(0.07, 14), ylim=(2.35, 2
 figure("saturated", alt="Left: mostly black. Right: the loss is lowest at a scale of 0.3.")
 
 # %% [markdown]
-# Best (in each of three seeds) is 0.3, about our $\frac53/\sqrt{30}$. Otherwise it costs a few hundredths of a nat: one layer is forgiving. Twenty will not be.
+# A scale of 0.3 is best, for all three seeds: about our $\frac53/\sqrt{30}$. Otherwise it costs a few hundredths of a nat: one layer is forgiving. Twenty will not be.
 #
 # A unit that is saturated for *every* example is **dead**, a column that is black from top to bottom; here there is none. **ReLU**, max(0, z), is worse: a unit that is negative for all examples has a gradient of exactly 0.
 #
@@ -308,7 +308,7 @@ figure("gain", alt="tanh: gain 1 sinks, 1.59 and 5/3 stay. ReLU: 1 vanishes, √
 #
 # (PyTorch's `nn.Linear` starts with 0.58; deep networks of today survive it through paths that skip their blocks: lesson 6.)
 #
-# Now train 20,000 steps from three starts, each fixing one more thing, and compare the loss on the validation names. (Each has its best of five learning rates, 0.05 to 0.5, and a tenth of it in the last quarter. The worse the start, the larger the best one.)
+# Now train 20,000 steps from three starts, each fixing one more thing, and compare the loss on the validation names. (Each has its best of five learning rates, 0.05 to 0.5, and a tenth of it in the last quarter. The worse the start, the larger the best.)
 
 
 # %%
@@ -398,7 +398,7 @@ vary = [deep_forward(net, X[:5000])[1].detach().std(0).mean() for *_, net in bar
 claim(logits_vary_small_gain=vary[0], logits_vary_large_gain=vary[2])
 
 # %% [markdown]
-# At 0.6 they don't: none of the input gets through, and only $b_2$ has learnt, behind all the layers. At 5 everything arrives, so why is nothing learnt? Perhaps the gradients are so large that each step throws the layers about, and the last one never gets a steady $h$ to learn from. Test it: hold the twenty layers still, and train the last one alone.
+# At 0.6 they don't: none of the input gets through, and only $b_2$ has learnt, behind all the layers. At 5 everything arrives, so why is nothing learnt? Perhaps each step throws the layers about, and the last one never gets a steady $h$ to learn from. Test it: hold the twenty layers still, and train the last one alone.
 
 
 # %%
@@ -415,7 +415,7 @@ def train_last(gain):
 claim(still_layers_small_gain=train_last(0.6), still_layers_large_gain=train_last(5.0))
 
 # %% [markdown]
-# At 5 it now learns something, from twenty random layers; at 0.6 nothing, as before. Two illnesses with the same symptom.
+# At 5 it now learns something, from twenty random layers; at 0.6 nothing, as before. (Smaller steps would not do: at this gain a tiny change of the first layer scrambles the last.) Two illnesses with the same symptom.
 #
 # **Batch normalisation** (Ioffe and Szegedy 2015) does not predict the size; it enforces it. If the inputs of tanh should have mean 0 and variance 1, then make them so: for each unit, subtract its mean over the $n$ examples of the batch, and divide by its standard deviation over the batch.
 #
@@ -524,7 +524,7 @@ class OurBatchNorm:
 #
 # The loss at the start said nothing: 3.30 three times. So look inside. Five pictures:
 #
-# 1. what each layer gives, the first layer on top;
+# 1. each layer's outputs, the first layer on top;
 # 2. the gradient that arrives there, in powers of ten;
 # 3. the gradient of each weight matrix, relative to the weights;
 # 4. how far each step moves the weights, relative to them: with SGD, picture 3 times the learning rate;
@@ -576,7 +576,7 @@ five_pictures(plt.subplots(1, 5, figsize=(12, 2.8))[1], *studies["gain 0.6"], na
 figure("one-network", alt="Gain 0.6: outputs a needle, gradients small, the loss slow to fall.")
 
 # %% [markdown]
-# This is gain 0.6. Picture 1: the outputs shrink to a needle at 0. Picture 2: the gradient fades on its way back, from the last layer (light) to the first (dark). Picture 3: relative to the weights it is a millionth. Picture 4: so the layers hardly move. (They speed up as $b_2$ learns the frequencies, but no input gets through.) Now four networks side by side:
+# This is gain 0.6. Picture 1: the outputs shrink to a needle at 0. Picture 2: the gradient fades on its way back, from the last layer (light) to the first (dark). Picture 3: a weight's gradient is its input times the gradient at its output; one shrinks forward, the other backward, so it is a millionth everywhere. Picture 4: at first the layers hardly move. (Dotted: a thousandth, Karpathy's rule of thumb. The last layers reach it, still without an input to learn from.)
 
 # %% tags=["figure", "folded"]
 grid = plt.subplots(5, 4, figsize=(7.2, 9), sharex="row", sharey="row")[1]
@@ -588,10 +588,8 @@ figure("five-pictures", alt="At gain 5/3 or with batch norm, outputs and gradien
 
 # %% [markdown]
 # - **Gain 5.** Nearly all outputs sit at ±1, saturated. Yet the gradients *grow* on the way back, over ten thousand times: large weights multiply them faster than tanh shrinks them, and picture 4 shows the first layers thrown about: steps as large as the weights.
-# - **Gain 5/3.** The outputs stay broad, and the gradients grow only fivefold on the way back.
+# - **Gain 5/3.** The outputs stay broad, and the gradients grow only fivefold on the way back. (Over a hundred layers they would grow thousandfold: no gain of tanh keeps both sizes.)
 # - **Gain 5 with batch norm.** It trains, if more slowly than 5/3: three times the weights, a third of the gradient.
-#
-# (The last point of the third row is the output layer, small on purpose. Dotted in the fourth: a thousandth, Karpathy's rule of thumb from part 3 of the lectures.)
 #
 # Now move the controls. Set the gain to 0.6 and add layers: which of the five pictures is the first to warn you?
 #
@@ -655,16 +653,16 @@ for k, (name, losses) in enumerate(curves.items()):
     right.plot(log[name].value, -k, "o", color=f"C{k}", markersize=8)
     right.plot(records[k]["validation"], -k, "D", color=f"C{k}", markerfacecolor="white")
     right.text(log[name].value + 0.015, -k, name, color=f"C{k}", va="center")
-left.set(title="Each fix ends lower", ylim=(2.1, 2.6), xlabel="step (lr a tenth from 15,000)")
+left.set(title="Two fixes pay, batch norm doesn't", ylim=(2.1, 2.6), xlabel="step")
 left.set_ylabel("loss (nats), mean of 1,000 batches")
 right.set(title="● 20,000 steps\n◇ 200,000, recorded", xlim=(2.09, 2.42), yticks=[])
 right.set_xlabel("validation loss (nats)")
 figure("log", alt="Each fix lowers the curve and the validation loss; batch norm does not.")
 
 # %% [markdown]
-# No, it isn't only a head start. In the records, all at the lecture's learning rate, the bad start is still 0.05 behind after 200,000 steps. (A learning rate of its own narrows the gap, and doesn't close it.) (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1048 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
+# No, it isn't only a head start. In the records, all at the lecture's learning rate, the bad start is still 0.05 behind after 200,000 steps. (The lecture's own log has 2.168, 2.13, 2.1070 and 2.1048 for these four, and 2.1027 for a scale of $W_1$ chosen by eye.)
 #
-# And batch norm? Compare the last two records: the same loss on validation names, a *higher* one in training. What it gives for an example depends on the rest of its batch, a noise that makes memorising harder. In one layer that starts well, it has nothing else to do, and in our short runs it doesn't pay.
+# And batch norm? Compare the last two records: the same loss on validation names, a *higher* one in training. What it gives for an example depends on the rest of its batch, a noise; one explanation is that it makes memorising harder. In our short runs, in one layer that starts well, it doesn't pay.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.5 (build, 20 minutes).** Once trained, a batch norm multiplies and adds fixed numbers, and so does the linear layer before it. Two in a row are one, and that is how such networks are shipped. Write `fold`: return `W2` and `b2` such that `x @ W2 + b2` equals what the normalisation gives for `x @ weights` in evaluation.
@@ -702,7 +700,7 @@ assert_close(model.output(h), model(X_val), rtol=1e-4, atol=1e-4)
 # - The first check of any model: is its first loss that of an honest guess?
 # - A size for the weights that you derived, for tanh and for ReLU.
 # - Batch norm, which makes that size matter less, and its traps.
-# - Five pictures that tell a start that can learn.
+# - Five pictures that tell you whether a start can learn.
 #
 # **What still fails.** The network stops above the lecture's 2.10, and a table of counts for the same three letters (Kneser–Ney, lesson 1) has 2.06. [Side lesson 2b](02b_training.ipynb) brings one a little larger to 2.07, in a fraction of the time.
 
