@@ -153,6 +153,19 @@ def test_what_a_pass_keeps_is_counted_once_and_without_weights():
     assert measure_pass(nn.Sequential(shared, nn.Linear(4, 5)), torch.ones(2, 3))[1] == 6 + 8
 
 
+def test_what_a_pass_keeps_is_counted_in_numbers_as_long_as_a_weight():
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(1))
+
+        def forward(self, x):
+            return (x * self.weight).masked_fill(x > 0, 0.0)
+
+    # The inputs, 8 numbers, and a mask of 8 bytes.
+    assert measure_pass(Masked(), torch.ones(8))[1] == 8 + 2
+
+
 def test_attention_keeps_a_number_for_each_pair_of_steps():
     layer = MultiHeadAttention(4, 1, attend)
     kept = [measure_pass(layer, torch.randn(1, steps, 4))[1] for steps in (100, 200, 400)]

@@ -18,11 +18,14 @@ def check_clip(solution: Callable[[Tensor, float], Tensor]) -> None:
         (torch.tensor([0.3, 0.4]), 1.0),
         # `most` is not always 1.
         (torch.tensor([6.0, -8.0]), 2.0),
+        # Nothing to shorten, and nothing to divide by.
+        (torch.zeros(2), 1.0),
     ]
 
     def reference(gradient: Tensor, most: float) -> Tensor:
         gradient = gradient.double()
-        return min(1.0, most / gradient.square().sum().sqrt().item()) * gradient
+        length = gradient.square().sum().sqrt().item()
+        return gradient * (most / length if length > most else 1.0)
 
     agree(solution, reference, cases, tolerance=1e-5)
 

@@ -11,6 +11,10 @@ def clip_by_a_factor(gradient, most):
     return gradient * (most / gradient.norm()).clamp(max=1)
 
 
+def clip_by_its_direction(gradient, most):
+    return gradient / gradient.norm() * gradient.norm().clamp(max=most)
+
+
 def clip_if_too_long(gradient, most):
     length = gradient.square().sum().sqrt()
     return gradient * (most / length if length > most else 1.0)
@@ -164,6 +168,7 @@ ROWS = {
             clip_without_dividing: "([[3.0, 0.0], [0.0, 4.0]]",
             clip_always: "([0.3",
             clip_to_one: "([6.0, -8.0]",
+            clip_by_its_direction: "([0.0, 0.0]",
         },
     ),
     recurrence.check_lstm_step: (
