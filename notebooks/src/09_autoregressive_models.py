@@ -261,7 +261,7 @@ figure("kl", alt="Left: KL and NLL are lowest at 0.7. Right: training rises, new
 #
 # ## 9.4 A logistic regression for each pixel
 #
-# The simplest factor reads nothing: each pixel has its own probability, that of ink in the training images. (Plus half an image of each kind, for a pixel that never had ink.)
+# The simplest factor reads nothing: each pixel has its own probability, that of ink in the training images. (Plus half an image of each kind.)
 
 # %%
 ink = (train.sum(0) + 0.5) / (len(train) + 1)
@@ -270,7 +270,7 @@ scores = {"independent pixels": nats(logits.expand_as(val), val)}
 print(f"{scores['independent pixels'].mean():.2f} nats; one half each: {64 * np.log(2):.1f}")
 
 # %% [markdown]
-# The next model reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$, a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix. The first pixel has only its bias. That makes 64 · 65 / 2 parameters (for 784 pixels, 307,720).
+# The next model reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$, a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix. That makes 64 · 65 / 2 parameters (for 784 pixels, 307,720).
 
 
 # %%
@@ -338,7 +338,7 @@ claim(of_a_pair_of_independent_pixels=(independent - pairs).fill_diagonal_(0).ab
 # %% [markdown]
 # ## 9.5 One network, some connections cut
 #
-# NADE (Larochelle and Murray 2011) was the first to share: a hidden layer for each pixel, one weight matrix for them all. **MADE** (Germain et al. 2015) needs a single pass: it is *one* network for all pixels. In an ordinary network each output would read its own pixel. So MADE multiplies each weight matrix by a **mask** of zeros and ones that cuts every path from a pixel to itself or to an earlier one's output.
+# NADE (Larochelle and Murray 2011) was the first to share weights. **MADE** (Germain et al. 2015) needs a single pass: it is *one* network for all pixels. In an ordinary network each output would read its own pixel. So MADE multiplies each weight matrix by a **mask** of zeros and ones that cuts every path from a pixel to itself or to an earlier one's output.
 #
 # The rule: count the pixels from 1, in their order. Give each hidden unit a number $m$, from 1 to $D - 1$. A unit with number $m$ reads pixels 1 … $m$. Pixel $d$ reads the units whose number is *below* $d$. So whatever reaches pixel $d$ came from pixels below $d$.
 
@@ -454,7 +454,7 @@ assert_close(image_nll(library, val), nats(made(val), val), rtol=1e-4, atol=1e-4
 # %% [markdown]
 # ## 9.6 The same weights at every pixel
 #
-# An edge is an edge wherever it lies. A convolution slides one small window of weights over the image. To predict the pixel in its middle, it may read only those before it, row by row: a **masked convolution** (van den Oord et al. 2016). The first layer leaves out the middle itself (mask A). Later layers may keep it (mask B), for by then the middle holds only what came before.
+# A convolution slides one small window of weights over the image. To predict the pixel in its middle, it may read only those before it, row by row: a **masked convolution** (van den Oord et al. 2016). The first layer leaves out the middle itself (mask A). Later layers may keep it (mask B), for by then the middle holds only what came before.
 
 # %%
 from coursekit.layers.masked import TwoStackConv2d, raster_mask, two_stacks
@@ -636,9 +636,9 @@ claim_order(random_order_beats_rows=(scored[1], scored[2]), mixture_beats_made=t
 print(f"{best.mean() / 64 / np.log(2):.3f} bits per dimension, here per pixel")
 
 # %% [markdown]
-# After ± stands the standard error of the *paired* difference, image by image. (A mixture is never worse than the mean of its parts, by Jensen's inequality. What counts is how much better.) Of the 0.43 nats from MADE row by row to the mixture, a better order brings 0.12 (0.04 of it from the library's other starting weights), mixing 0.30. Four seeds of one order, mixed, gain only 0.09.
+# After ± stands the standard error of the *paired* difference, image by image. (By Jensen's inequality a mixture is never worse than the mean of its parts. What counts is by how much.) Of the 0.43 nats from MADE row by row to the mixture, a better order brings 0.12 (0.04 of it from the library's other starting weights), mixing 0.30. Four seeds of one order gain 0.09.
 #
-# What do they draw? A sample of a mixture comes from one of its models, each as likely. Below each sample stands the nearest training image (the fewest pixels differ); last, as a yardstick, real test images. Aim at their distance: a copier has 0.
+# What do they draw? A sample of a mixture comes from one of its models, each as likely. Below each sample stands the nearest training image (the fewest pixels differ); last, as a yardstick, real test images. Aim at their distance; a copier has 0.
 
 
 # %%

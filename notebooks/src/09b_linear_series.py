@@ -677,7 +677,7 @@ claim(return_ar_ahead_of_rnn=ahead[0], return_ar_ahead_of_transformer=ahead[1])
 # | growth of GDP, by AR(2), after 1984 | 0.232 | |
 # | return of the S&P 500, by AR(1), after 2007 | 0.005 | |
 #
-# What is in today is at least that: what an AR finds. The last two rows have error bars that reach across 0 (sections 9b.6 and 9b.7), and get no nats: that conversion needs noise of constant size. The noise of returns isn't. Of tomorrow's *size*, much is in today: lesson 9c.
+# At least that is in today: what an AR finds. The last two rows have error bars that reach across 0, and get no nats: that conversion needs noise of constant size. Of tomorrow's *size*, much is in today: lesson 9c.
 #
 # - A question for every forecast of a price: what is left without the last value? And an $R^2$ with an honest rival.
 # - The autoregression and its order; and for a hidden state, which has none, a belief to update.
