@@ -40,13 +40,13 @@ def pair_without_the_mean(first, second):
 # --- check_careful_error ------------------------------------------------------------------------
 
 
-def _careful(first, second, lags, weight, factor=2, begin=1, reach=None, centre=True):
+def _careful(first, second, lags, weight, factor=2, begin=1, divisor_lag=None, centre=True):
     difference = first - second
     n = len(difference)
     centred = difference - difference.mean() if centre else difference
     variance = centred.square().mean()
     for k in range(begin, lags + 1):
-        lag = k if reach is None else reach
+        lag = k if divisor_lag is None else divisor_lag
         pairs = centred[lag:] * centred[: n - lag]
         variance = variance + factor * weight(k, lags) * pairs.sum() / n
     return (variance / n).sqrt()
@@ -101,7 +101,7 @@ def careful_with_halves(first, second, lags):
 
 
 def careful_with_the_first_lag_alone(first, second, lags):
-    return _careful(first, second, lags, _falling, reach=1)
+    return _careful(first, second, lags, _falling, divisor_lag=1)
 
 
 ROWS = {

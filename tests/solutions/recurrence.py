@@ -150,7 +150,7 @@ def step_that_returns_a_memory_without_gradients(mixed, c):
     return h, c.detach()
 
 
-def step_in_place(mixed, c):
+def step_that_writes(mixed, c):
     i, f, g, o = mixed.chunk(4, -1)
     c *= f.sigmoid()
     c += i.sigmoid() * g.tanh()
@@ -189,7 +189,7 @@ ROWS = {
             step_that_returns_a_memory_without_gradients: "([[30.0, -30.0, 2.0, 30.0]]",
             step_that_reads_a_copy_of_the_numbers: "([[30.0, -30.0, 2.0, 30.0]]",
             step_that_cuts_the_memory_off: "([[-30.0, 30.0, 2.0, 30.0]]",
-            step_in_place: "2.0, 30.0]], [[5.0]]) raised ValueError: it changed the memory",
+            step_that_writes: "2.0, 30.0]], [[5.0]]) raised ValueError: it changed the memory",
         },
     ),
 }
