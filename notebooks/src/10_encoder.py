@@ -214,7 +214,7 @@ assert_close(as_library(ours)(text), ours(text, (text > 0)[:, None, None]), rtol
 #
 # ## 10.3 Texts of different lengths
 #
-# A batch is a rectangle, and statements are not equally long. So the short ones are filled up with a token that means nothing, **padding**. Position 0 gets a token, too: `[CLS]`, whose vector is free to collect what the whole statement says.
+# A batch is a rectangle, and statements are not equally long. So the short ones are padded with a token that means nothing, **padding**. Position 0 gets a token, too: `[CLS]`, whose vector is free to collect what the whole statement says.
 
 
 # %%
@@ -263,7 +263,7 @@ plt.title("What your neighbours in the batch do to your prediction")
 figure("padding", alt="Five curves rise with the padding; with a mask the change is zero.")
 
 # %% [markdown]
-# Attention gave weight to nothing, ten times. The prediction for a statement then depends on who else is in the batch: a fault that no loss curve shows. A **padding mask** masks those positions as *keys*. As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
+# Attention gave weight to ten empty positions (here with untrained weights). The prediction for a statement then depends on who else is in the batch: a fault that no loss curve shows. A **padding mask** masks those positions as *keys*. As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 15 minutes).** Write `allowed_steps(lengths, n_step)`, the padding mask of a batch: shape (B, 1, T, T), the 1 for the heads, `[b, 0, t, s]` True where step t may read step s. Every step, padding too, may read what is present; a row with no allowed key gives NaN.
@@ -289,7 +289,7 @@ def allowed_steps(lengths, n_step):
 # %% [markdown]
 # ## 10.4 Learning from hidden words
 #
-# A GPT trains on any text, because the next word is the label. An encoder sees the next word. So hide some, and ask for those: **masked-token training**. BERT chooses 15 % of the tokens. If all of these became `[MASK]`, the encoder would only ever train on texts with `[MASK]` in them, and a text that is used later has none. So, of the chosen ones,
+# A GPT trains on any text, because the next word is the label. An encoder sees the next word. So hide some, and ask for those: **masked language modelling**. BERT chooses 15 % of the tokens. If all of these became `[MASK]`, the encoder would only ever train on texts with `[MASK]` in them, and a text that is used later has none. So, of the chosen ones,
 #
 # - 80 % become `[MASK]`,
 # - 10 % become a random word,
@@ -371,7 +371,7 @@ left, both = pretrain(42, causal=True), pretrain(42)
 gpt = pretrain(42, causal=True, loader=draw_next(seeded(42)))
 
 # %% [markdown]
-# **Predict.** Which fraction of the hidden words does the encoder find that sees both sides, in statements of a form that it has never seen? The baseline always answers with the most frequent token, the full stop, and is right 9 % of the time.
+# **Predict.** What fraction of the hidden words does the encoder find that sees both sides, in statements of a form that it has never seen? The baseline always answers with the most frequent token, the full stop, and is right 8 % of the time.
 
 # %% tags=["predict"]
 guess = None  # of the encoder that sees both sides, such as 0.3
@@ -399,18 +399,18 @@ claim(gpt_behind_both_sides=loss["a GPT"].value - loss["both sides"].value)
 # %% [markdown]
 # The words to the right help: same hidden words, same training, 0.6 nats. The GPT comes close without them: level in three seeds of four, a third of a nat behind in one. It learns from every word, while masked training learns from one in seven, which is its known cost (Clark et al. 2020), and its left side has no gaps. What the encoder offers is something else: a vector of each word that knows the whole sentence. (Half is a lot: many a hidden *train* could just as well be a *bus*.)
 #
-# Now back to *dry*. Put six things behind it, in three frames such as *it was a dry … today*, and collect the vectors of *dry*. What the frame contributes, the mean over the six, is subtracted. If *dry* has two meanings now, the vectors should fall into two groups: soup, cake, stew, and picnic, walk, parade. But the next noun reaches the vector of any word, so some distance between two halves proves nothing. The control: there are ten ways to split six things into halves. Is this one special?
+# Now back to *dry*. Put six things after it, in three frames such as *it was a dry … today*, and collect the vectors of *dry*. What the frame contributes, the mean over the six, is subtracted. If *dry* has two meanings now, the vectors should fall into two groups: soup, cake, stew, and picnic, walk, parade. But the next noun reaches the vector of any word, so some distance between two halves proves nothing. The control: there are ten ways to split six things into halves. Is this one special?
 
 # %%
 frames = ("it was a dry {} today .", "we had a dry {} .", "they had a dry {} this time .")
 things = ["soup", "cake", "stew", "picnic", "walk", "parade"]  # three to eat, three to go to
 
 
-def vectors_of_dry(encoder, depth):
+def vectors_of(word, encoder, depth):
     found = []
     for frame in frames:
         texts = torch.cat([encode("[CLS] " + frame.format(s)) for s in things]).to(device)
-        x = encoder(texts, (texts > 0)[:, None, None], depth)[texts == ids["dry"]].detach()
+        x = encoder(texts, (texts > 0)[:, None, None], depth)[texts == ids[word]].detach()
         found.append((x - x.mean(0)).cpu())
     return torch.stack(found).mean(0)  # (6 things, 32)
 
@@ -419,8 +419,8 @@ def vectors_of_dry(encoder, depth):
 from itertools import combinations
 
 
-def split(encoder, depth):  # how far apart are three of the things from the other three?
-    x, apart = vectors_of_dry(encoder, depth), {}
+def split(encoder, depth, word="dry"):  # how far apart are three things from the other three?
+    x, apart = vectors_of(word, encoder, depth), {}
     for pair in combinations(range(1, 6), 2):
         some, others = [0, *pair], [k for k in range(1, 6) if k not in pair]
         apart[pair] = (x[some].mean(0) - x[others].mean(0)).norm().item()
@@ -431,6 +431,7 @@ def split(encoder, depth):  # how far apart are three of the things from the oth
 def draw_split(ax, encoder, depth):
     ax.bar(range(10), split(encoder, depth).values(), color=["C1"] + 9 * ["0.7"])
     ax.set(xticks=[0, 5], xticklabels=["food or\nouting", "nine other\nways"], ylim=(0, 7))
+    ax.set_ylabel("distance of the two halves")
 
 
 torch.manual_seed(42)
@@ -438,13 +439,12 @@ axes = plt.subplots(1, 2, figsize=(6.6, 3.4), sharey=True)[1]
 for ax, encoder in zip(axes, (OurEncoder(len(ids)).to(device), both.encoder), strict=True):
     draw_split(ax, encoder, 2)
     ax.set_title("trained on hidden words" if encoder is both.encoder else "never trained")
-axes[0].set_ylabel("distance of the two halves")
 figure("two-meanings", alt="Ten low bars left; on the right that of food or outing is highest.")
-ours, *others = split(both.encoder, 2).values()
-claim(dry_split=ours / max(others))
+dry, cls = (list(split(both.encoder, 2, word).values()) for word in ("dry", "[CLS]"))
+claim(dry_split=dry[0] / max(dry[1:]), cls_split=cls[0] / max(cls[1:]))
 
 # %% [markdown]
-# Of ten ways to split the things, food or outing puts the halves farthest apart, and nobody told the network which things are food. The other bars are not small: the noun itself has reached the vector of *dry*, too. Before training no split stands out, and for a GPT all ten bars would be exactly 0. Move the control: at which depth does the split appear?
+# Of ten ways to split the things, food or outing puts the halves farthest apart, and nobody told the network which things are food. Before training no split stands out, and for a GPT all ten bars would be exactly 0. Has *dry* two meanings now? Not so fast: the vector of `[CLS]`, which means nothing, is split in the same way. What kind of thing comes next has reached *every* position. That is what attention without a mask can do; a second meaning of a word takes more text than our 2,176 statements. Move the control: at which depth does the split appear?
 
 # %% tags=["live"]
 from coursekit.notebook.widgets import play
@@ -530,7 +530,7 @@ for name, grid in settings.items():
     print(name, {one: f"{value:.1f}" for one, value in found.items()})
 
 # %% [markdown]
-# Now three seeds of each, trained until they get (nearly) every labelled statement right.
+# Now three seeds of each network, trained until it gets (nearly) every labelled statement right, and the two bags, fitted to the end.
 #
 # **Predict.** 512 labelled statements, or all 2,176. Which of the four wins in each case?
 
@@ -586,9 +586,9 @@ axes[1].set_xlabel("right on the test, all labels (per cent); dotted: a coin")
 figure("by-kind", alt="Bars of four methods for three kinds of statement, some below a coin's 50.")
 
 # %% [markdown]
-# On the whole test the networks and the bag with pairs end within about two points of each other, at 78 to 80 per cent; three seeds differ by more. But they are right about *different* statements. A reaction gives the label away (*everyone was pleased*), and all get it. On two clauses the pairs of neighbours win. On one clause (*nobody found the ferry slow this time*) the bags are worse than a coin, and the networks above it, though far from done. One number for the whole test would have hidden all that.
+# On the whole test the networks and the bag with pairs end within about two points of each other, at 78 to 80 per cent; three seeds differ by more. But they are right about *different* statements. A reaction gives the label away (*everyone was pleased*), and all get it. On two clauses the bag with pairs of neighbours (bigrams) wins. On one clause (*nobody found the ferry slow this time*) the bags are worse than a coin (three of the four test forms deny something, fewer in training), and the networks above it, though far from done. One number for the whole test would have hidden all that.
 #
-# And pre-training? With all labels its gain is smaller than what the seed changes, with 512 it gains nothing. The 2,176 statements are all that this encoder has ever read; BERT read 3.3 billion words before it saw a label.
+# And pre-training? With all labels its gain is smaller than what the seed changes, with 512 it gains nothing. (The seeds share one pre-trained network; another may do a few points better or worse.) The 2,176 statements are all that this encoder has ever read; BERT read 3.3 billion words before it saw a label.
 #
 # ## 10.6 What does a picture of attention say?
 #
@@ -629,18 +629,22 @@ figure("what-cls-reads", alt="Attention weights: a row for each word, a column f
 #
 # Whether such weights explain an answer has been debated at length (Jain and Wallace 2019; Wiegreffe and Pinter 2019). They show where numbers were taken from. An **intervention** asks more directly: replace a word by `[MASK]`, and see what becomes of the answer.
 
+
 # %% tags=["nbval-ignore-output"]
-without = [p[0]]
-for i, word in enumerate(sentence.split()[1:], start=1):
-    hidden = one.index_fill(1, torch.tensor(i, device=device), ids["[MASK]"])
-    without.append(networks["fine-tuned"](hidden, one > 0)[0, 0].softmax(0)[1].item())
-    print(f"{word:8} weight {table[i, 0]:.2f}, hidden: p = {without[i]:.2f}")
-found, thought = sentence.split().index("found"), sentence.split().index("thought")
-claim(found_over_thought=table[found, 0] - table[thought, 0])
-claim(p_without_found=without[found], p_without_thought=without[thought])
+def p_without(*positions):
+    hidden = one.index_fill(1, torch.tensor(positions, device=device), ids["[MASK]"])
+    return networks["fine-tuned"](hidden, one > 0)[0, 0].softmax(0)[1].item()
+
+
+words = sentence.split()
+for i, word in enumerate(words[1:], start=1):
+    print(f"{word:8} weight {table[i, 0]:.2f}, hidden: p = {p_without(i):.2f}")
+thought, found, dry, fresh = map(words.index, ("thought", "found", "dry", "fresh"))
+claim(p_without_found=p_without(found), p_without_thought=p_without(thought))
+claim(p_without_both=p_without(dry, fresh))
 
 # %% [markdown]
-# Without *found* the answer stays as sure as it was; without *thought*, which had less weight, it turns round. And *dry* and *fresh* can each be spared, because either tells what the other was. Weights did not say which word the answer hangs on.
+# Without *found* the answer stays as sure as it was; without *thought*, which had less weight, it flips. And *dry* and *fresh* can be spared. Each, because either tells what the other was? No: hide both, and the network still says *well*. That is what it says to such a sentence by default, unless *thought* is missing. Beware of stories, ours too.
 #
 # That was one statement. For all of them you need to know where the roles stand:
 
@@ -689,6 +693,6 @@ def positions(statement):  # such as {"but": [8], "outcome": [13]}; [CLS] is 0
 # - A word whose vector depends on what stands behind it.
 # - A habit: a bag of words beside every classifier, results by kind of statement, a control beside every picture of attention.
 #
-# **What still fails.** An encoder reads and cannot write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) puts a decoder behind it, which completes the transformer of 2017.
+# **What still fails.** This encoder reads, and wasn't trained to write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.
