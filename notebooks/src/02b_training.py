@@ -522,7 +522,7 @@ for color, pace, (name, (_, history)) in zip(colors, per_step, ladder.items(), s
     line.set_label(f"{losses[-1]:.4f}  {name}")
 stars = [BENCHMARK["its loss"], read_record("names-scaled").result["validation"]]
 plt.plot([lecture_seconds] * 2, stars, "k*", markersize=12)
-texts = "the lecture's\nfirst network", "a better start\n(recorded)"
+texts = "the lecture's\nfirst network", "recorded: a\nbetter start"
 for y, text in zip(stars, texts, strict=True):
     plt.text(lecture_seconds * 1.2, y, text, fontsize=8, va="center", backgroundcolor="white")
 plt.gca().set(xscale="log", xlim=(right / 1000, right), ylim=(2.03, 2.35))

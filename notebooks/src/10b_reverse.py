@@ -349,8 +349,8 @@ left.plot(untrained, "--", color="0.5")
 left.text(12.4, 0.12, "untrained", color="0.5", ha="right")
 left.set(xlabel="lag (steps back)", ylabel="attention weight", ylim=(0, 1.12), xlim=(-0.5, 12.5))
 left.set_title("Little noise: found")
-lines = {"attention, 300 batches": noisy, "cross-correlation": correlation}
-lines["the same batches ten times"] = patient
+lines = {"300 batches": noisy, "correlation": correlation}
+lines["read ten times"] = patient
 for k, (name, curve) in enumerate(lines.items()):
     right_.plot(curve, "o-", color=f"C{k}")
     right_.text(12.4, (0.09, 0.2, 0.5)[k], name, color=f"C{k}", ha="right")
