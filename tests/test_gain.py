@@ -73,6 +73,17 @@ def test_two_layers_of_zeros_never_get_a_gradient():
     assert set(gradients.values()) == {0.0}
 
 
+def test_with_a_last_layer_of_zeros_the_rest_learns_one_step_later():
+    model = MLP(MLPConfig(vocab_size=5, d_hidden=6), output_gain=0.0)
+    tokens, targets = torch.randint(5, (9, 3)), torch.randint(5, (9,))
+    for step in (1, 2):
+        model.zero_grad()
+        torch.nn.functional.cross_entropy(model(tokens), targets).backward()
+        assert model.output.weight.grad.abs().max() > 0
+        assert bool(model.hidden[0].weight.grad.any()) == (step == 2)
+        torch.optim.SGD(model.parameters(), lr=0.1).step()
+
+
 def test_a_bias_before_batch_norm_has_no_effect_and_no_gradient():
     x, weights = torch.randn(8, 4).double(), torch.randn(4, 6).double()
     bias = torch.full((6,), 5.0, dtype=torch.float64, requires_grad=True)

@@ -12,10 +12,11 @@ from coursekit.notebook.pictures import (
     draw_images,
     draw_numbers,
     draw_reached,
-    five_pictures,
     name_lines,
     ridges,
+    start_pictures,
     tile_images,
+    training_pictures,
 )
 
 
@@ -42,7 +43,8 @@ def studied(n_hidden):
 def test_the_five_pictures_show_layers_weights_updates_and_loss(n_hidden, shown):
     snapshot, updates, losses = studied(n_hidden)
     axes = plt.subplots(1, 5)[1]
-    five_pictures(axes, snapshot, updates, losses, rows=3, names="above")
+    start_pictures(axes[:3], snapshot, rows=3, names="above")
+    training_pictures(axes[3:], updates, losses, names="above")
     for ax in axes[:2]:
         assert len(ax.patches) == len(shown)
         labels = [label.get_text() for label in ax.get_yticklabels()]
@@ -58,7 +60,9 @@ def test_the_five_pictures_show_layers_weights_updates_and_loss(n_hidden, shown)
 def test_two_networks_are_drawn_on_the_same_axes():
     grid = plt.subplots(2, 5)[1]
     for axes, n_hidden in zip(grid, (2, 4), strict=True):
-        five_pictures(axes, *studied(n_hidden), names="left")
+        snapshot, *training = studied(n_hidden)
+        start_pictures(axes[:3], snapshot, names="left")
+        training_pictures(axes[3:], *training, names="left")
     for above, below in zip(grid[0, 2:], grid[1, 2:], strict=True):
         assert above.get_ylim() == below.get_ylim()
         assert above.get_ylabel() == below.get_ylabel() != ""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from inspect import isroutine
 from typing import Any
 
 import torch
@@ -135,6 +136,8 @@ def _copies(case: tuple[Any, ...]) -> list[Any]:
 
 def _brief(value: Any) -> str:
     """Write a value in one short line."""
-    has_numbers = isinstance(value, Tensor) and not value.is_meta
-    text = str(value.tolist()) if has_numbers else repr(value)
+    if isinstance(value, Tensor) and not value.is_meta:
+        text = str(value.tolist())
+    else:
+        text = value.__name__ if isroutine(value) else repr(value)
     return text if len(text) <= 120 else text[:117] + "…"

@@ -17,28 +17,19 @@ FIVE = (
     "log₁₀ (update\n: weights)",
     "loss (nats),\nmean of 20",
 )
-"""What `five_pictures` draws, from the first axes to the last."""
+"""What `start_pictures` (three) and `training_pictures` (two) draw, in their order."""
 
 
-def five_pictures(
-    axes: Iterable[Axes],
-    snapshot: Snapshot,
-    updates: Mapping[str, Sequence[float]],
-    losses: Sequence[float],
-    *,
-    names: str = "",
-    rows: int = 6,
+def start_pictures(
+    axes: Iterable[Axes], snapshot: Snapshot, *, names: str = "", rows: int = 6
 ) -> None:
-    """Draw what `FIVE` names, each on fixed axes, so that networks can be compared.
+    """Draw what the first three of `FIVE` name, on fixed axes, so that networks can be compared.
 
     Outputs and gradients are drawn as one ridge a layer, the first layer on top, dark to light.
 
     Args:
-        axes: five of them.
+        axes: three of them.
         snapshot: taken before training.
-        updates: for each weight tensor log₁₀(update : weights) of each step, as `UpdateLog` has it;
-            the first (an embedding) and the last layer are left out.
-        losses: one a step.
         names: where `FIVE` is written: "above" each picture, "left" of it, or nowhere.
         rows: layers that get a ridge, evenly spaced from the first to the last.
     """
@@ -55,21 +46,45 @@ def five_pictures(
     axes[2].plot(heights, ".-", linewidth=1)
     axes[2].set(ylim=(-8, 1.5), xticks=[])
     axes[2].set_xlabel("embedding → last layer", fontsize=9)
+    _name_pictures(axes, FIVE[:3], names)
+
+
+def training_pictures(
+    axes: Iterable[Axes],
+    updates: Mapping[str, Sequence[float]],
+    losses: Sequence[float],
+    *,
+    names: str = "",
+) -> None:
+    """Draw what the last two of `FIVE` name, on fixed axes.
+
+    Args:
+        axes: two of them.
+        updates: for each weight tensor log₁₀(update : weights) of each step, as `UpdateLog` has it;
+            the first (an embedding) and the last layer are left out.
+        losses: one a step.
+        names: where `FIVE` is written: "above" each picture, "left" of it, or nowhere.
+    """
+    sizes, curve = axes
     inner = list(updates.values())[1:-1]
     for color, ratios in zip(_shades(len(inner)), inner, strict=True):
-        axes[3].plot(ratios, color=color, linewidth=0.7)
-    axes[3].axhline(-3, color="black", linestyle=":", linewidth=1.2)
-    axes[3].set(ylim=(-8, 0.5))
+        sizes.plot(ratios, color=color, linewidth=0.7)
+    sizes.axhline(-3, color="black", linestyle=":", linewidth=1.2)
+    sizes.set(ylim=(-8, 0.5))
     span = min(20, len(losses))
-    axes[4].plot(np.convolve(losses, np.ones(span) / span, mode="valid"), color="C3")
-    axes[4].set(ylim=(2.3, 3.5))
-    for ax in axes[3:5]:
+    curve.plot(np.convolve(losses, np.ones(span) / span, mode="valid"), color="C3")
+    curve.set(ylim=(2.3, 3.5))
+    for ax in (sizes, curve):
         ax.set_xlabel("step", fontsize=9)
-    for ax, name in zip(axes, FIVE, strict=True):
-        if names == "above":
-            ax.set_title(name, fontsize=10)
-        elif names == "left":
-            ax.set_ylabel(name)
+    _name_pictures((sizes, curve), FIVE[3:], names)
+
+
+def _name_pictures(axes: Iterable[Axes], texts: Iterable[str], where: str) -> None:
+    for ax, text in zip(axes, texts, strict=True):
+        if where == "above":
+            ax.set_title(text, fontsize=10)
+        elif where == "left":
+            ax.set_ylabel(text)
 
 
 def ridges(ax: Axes, layers: Sequence[ArrayLike], edges: ArrayLike) -> Axes:

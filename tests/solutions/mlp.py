@@ -3,48 +3,48 @@
 import math
 
 import torch
-from torch.nn import functional as F
 
 from coursekit.exercises import mlp
 
-# --- check_mean_cross_entropy -------------------------------------------------------------------
+# --- check_gain ---------------------------------------------------------------------------------
 
 
-def loss_by_logsumexp(logits, targets):
-    return (logits.logsumexp(1) - logits.gather(1, targets[:, None])[:, 0]).mean()
+def gain_by_sampling(nonlinearity):
+    z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(42))
+    return nonlinearity(z).square().mean() ** -0.5
 
 
-def loss_by_loop(logits, targets):
-    total = 0.0
-    for row, target in zip(logits.tolist(), targets.tolist(), strict=True):
-        top = max(row)
-        total += math.log(sum(math.exp(v - top) for v in row)) + top - row[target]
-    return total / len(targets)
+def gain_by_summing(nonlinearity):
+    z = torch.linspace(-8, 8, 4001)
+    density = (-z.square() / 2).exp()
+    return 1 / math.sqrt((density * nonlinearity(z).square()).sum() / density.sum())
 
 
-def loss_that_overflows(logits, targets):
-    p = logits.exp() / logits.exp().sum(1, keepdim=True)
-    return -p[range(len(targets)), targets].log().mean()
+def gain_of_uniform_numbers(nonlinearity):
+    z = torch.linspace(-(3**0.5), 3**0.5, 4001)
+    return nonlinearity(z).square().mean() ** -0.5
 
 
-def loss_summed(logits, targets):
-    return F.cross_entropy(logits, targets, reduction="sum")
+def gain_without_the_root(nonlinearity):
+    return gain_by_sampling(nonlinearity) ** 2
 
 
-def loss_without_sign(logits, targets):
-    return -F.cross_entropy(logits, targets)
+def gain_upside_down(nonlinearity):
+    return 1 / gain_by_sampling(nonlinearity)
 
 
-def loss_in_bits(logits, targets):
-    return F.cross_entropy(logits, targets) / math.log(2)
+def gain_by_the_standard_deviation(nonlinearity):
+    z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(42))
+    return 1 / nonlinearity(z).std()
 
 
-def loss_over_the_wrong_axis(logits, targets):
-    return -logits.log_softmax(0)[range(len(targets)), targets].mean()
+def gain_of_positive_numbers(nonlinearity):
+    z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(42)).abs()
+    return nonlinearity(z).square().mean() ** -0.5
 
 
-def loss_of_all_pairs(logits, targets):
-    return -logits.log_softmax(1)[:, targets].mean()
+def gain_of_at_least_one(nonlinearity):
+    return max(1.0, gain_by_sampling(nonlinearity).item())
 
 
 # --- check_batch_norm ---------------------------------------------------------------------------
@@ -271,15 +271,15 @@ SECOND = "(trained_on=[], x=[[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]], training=Fals
 FIRST = "(trained_on=[], x=[[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]], training=True, gamma=[1.0, "
 
 ROWS = {
-    mlp.check_mean_cross_entropy: (
-        [loss_by_logsumexp, loss_by_loop],
+    mlp.check_gain: (
+        [gain_by_sampling, gain_by_summing],
         {
-            loss_that_overflows: "[[1000.0, 0.0]",
-            loss_summed: "[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
-            loss_without_sign: "[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
-            loss_in_bits: "[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
-            loss_over_the_wrong_axis: "[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
-            loss_of_all_pairs: "[[1.0, 2.0, 4.0], [0.0, -1.0, 3.0]], [2, 1]",
+            gain_of_uniform_numbers: "(tanh)",
+            gain_without_the_root: "(tanh)",
+            gain_upside_down: "(tanh)",
+            gain_by_the_standard_deviation: "(relu)",
+            gain_of_positive_numbers: "(relu)",
+            gain_of_at_least_one: "(double)",
         },
     ),
     mlp.check_batch_norm: (
