@@ -15,8 +15,8 @@ from coursekit.notebook.pictures import (
     name_lines,
     ridges,
     start_pictures,
+    step_pictures,
     tile_images,
-    training_pictures,
 )
 
 
@@ -44,7 +44,7 @@ def test_the_five_pictures_show_layers_weights_updates_and_loss(n_hidden, shown)
     snapshot, updates, losses = studied(n_hidden)
     axes = plt.subplots(1, 5)[1]
     start_pictures(axes[:3], snapshot, rows=3, names="above")
-    training_pictures(axes[3:], updates, losses, names="above")
+    step_pictures(axes[3:], updates, losses, names="above")
     for ax in axes[:2]:
         assert len(ax.patches) == len(shown)
         labels = [label.get_text() for label in ax.get_yticklabels()]
@@ -62,7 +62,7 @@ def test_two_networks_are_drawn_on_the_same_axes():
     for axes, n_hidden in zip(grid, (2, 4), strict=True):
         snapshot, *training = studied(n_hidden)
         start_pictures(axes[:3], snapshot, names="left")
-        training_pictures(axes[3:], *training, names="left")
+        step_pictures(axes[3:], *training, names="left")
     for above, below in zip(grid[0, 2:], grid[1, 2:], strict=True):
         assert above.get_ylim() == below.get_ylim()
         assert above.get_ylabel() == below.get_ylabel() != ""

@@ -33,7 +33,7 @@ def check_batch_norm(solution: Callable[..., Any]) -> None:
 
     A case gives the batches of training, the numbers to normalise after them, whether that is
     training, too, and the γ and β (`gamma`, `beta`) that the layer then has. In training, the
-    gradient at the numbers counts as well.
+    gradients at the numbers, at γ and at β count as well.
     """
     first = torch.tensor([[1.0, 10.0], [3.0, 30.0], [8.0, 20.0]])
     second = torch.tensor([[2.0, -1.0], [0.0, 4.0], [7.0, 0.0]])
@@ -65,16 +65,25 @@ def check_batch_norm(solution: Callable[..., Any]) -> None:
             if any(getattr(one, "requires_grad", False) for one in kept):
                 raise ValueError("its running statistics keep the graph of each batch: detach them")
         layer(torch.full((2, len(gamma)), 9.0), training=False)  # must leave no trace
+        leaves = {"x": last.clone().requires_grad_()}
         if not (gamma.eq(1).all() and beta.eq(0).all()):  # else as they start
+            leaves |= {"gamma": gamma.requires_grad_(), "beta": beta.requires_grad_()}
             layer.gamma, layer.beta = gamma, beta
-        x = last.clone().requires_grad_()
-        return with_gradient(layer(x, training=training), x, training)
+        return with_gradients(layer(leaves["x"], training=training), leaves, training)
 
-    def with_gradient(answer: Tensor, x: Tensor, training: bool) -> dict[str, Tensor]:
-        weights = torch.arange(answer.numel()).view_as(answer) + 1.0
+    def with_gradients(
+        answer: Tensor, leaves: dict[str, Tensor], training: bool
+    ) -> dict[str, Tensor]:
         found = {"output": answer.detach()}
         if training:
-            found["gradient at x"] = torch.autograd.grad((weights * answer**2).sum(), x)[0]
+            weights = torch.arange(answer.numel()).view_as(answer) + 1.0
+            gradients = torch.autograd.grad(
+                (weights * answer**2).sum(),
+                list(leaves.values()),
+                allow_unused=True,
+                materialize_grads=True,
+            )
+            found |= {f"gradient at {k}": g for k, g in zip(leaves, gradients, strict=True)}
         return found
 
     def reference(
@@ -89,10 +98,13 @@ def check_batch_norm(solution: Callable[..., Any]) -> None:
         mean, variance = torch.zeros(len(gamma)).double(), torch.ones(len(gamma)).double()
         for batch in batches:
             F.batch_norm(batch.double(), mean, variance, training=True, momentum=momentum)
-        parameters = (gamma.double(), beta.double())
-        x = last.double().requires_grad_()
-        answer = F.batch_norm(x, mean, variance, *parameters, training=training, eps=eps)
-        return with_gradient(answer, x, training)
+        leaves = {"x": last.double().requires_grad_()}
+        weight, bias = gamma.double().requires_grad_(), beta.double().requires_grad_()
+        if not (gamma.eq(1).all() and beta.eq(0).all()):
+            leaves |= {"gamma": weight, "beta": bias}
+        x = leaves["x"]
+        answer = F.batch_norm(x, mean, variance, weight, bias, training=training, eps=eps)
+        return with_gradients(answer, leaves, training)
 
     build_and_call.__name__ = getattr(solution, "__name__", "your class")
     names = ("trained_on", "x", "training", "gamma", "beta", "momentum", "eps")

@@ -13,11 +13,11 @@ from coursekit.inside.diagnose import Snapshot, log_ratio
 FIVE = (
     "outputs",
     "log₁₀ |gradient|\nat the outputs",
-    "log₁₀ (gradient\n: weights)",
-    "log₁₀ (update\n: weights)",
+    "log₁₀ (gradient\n/ weights)",
+    "log₁₀ (update\n/ weights)",
     "loss (nats),\nmean of 20",
 )
-"""What `start_pictures` (three) and `training_pictures` (two) draw, in their order."""
+"""What `start_pictures` (three) and `step_pictures` (two) draw, in their order."""
 
 
 def start_pictures(
@@ -38,7 +38,7 @@ def start_pictures(
     outputs, gradients = list(snapshot.outputs.values()), list(snapshot.gradients.values())
     ridges(axes[0], [outputs[k].flatten().numpy() for k in shown], np.linspace(-1, 1, 41))
     sizes = [gradients[k].flatten().abs().clamp(min=1e-30).log10().numpy() for k in shown]
-    ridges(axes[1], sizes, np.linspace(-10.5, 0, 43))
+    ridges(axes[1], sizes, np.linspace(-12, 0, 49))
     for ax in axes[:2]:
         ax.set_yticks(-np.arange(len(shown)), [f"layer {k + 1}" for k in shown], fontsize=8)
     grads = snapshot.weight_gradients
@@ -49,7 +49,7 @@ def start_pictures(
     _name_pictures(axes, FIVE[:3], names)
 
 
-def training_pictures(
+def step_pictures(
     axes: Iterable[Axes],
     updates: Mapping[str, Sequence[float]],
     losses: Sequence[float],
@@ -70,7 +70,7 @@ def training_pictures(
     for color, ratios in zip(_shades(len(inner)), inner, strict=True):
         sizes.plot(ratios, color=color, linewidth=0.7)
     sizes.axhline(-3, color="black", linestyle=":", linewidth=1.2)
-    sizes.set(ylim=(-8, 0.5))
+    sizes.set(ylim=(-8, 0.5), yticks=[-6, -3, 0])
     span = min(20, len(losses))
     curve.plot(np.convolve(losses, np.ones(span) / span, mode="valid"), color="C3")
     curve.set(ylim=(2.3, 3.5))

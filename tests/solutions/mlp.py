@@ -158,6 +158,12 @@ class NormWithoutGain(Norm):
         return super().__call__(x, training) / self.gamma
 
 
+class NormOfFixedGain(Norm):
+    def __call__(self, x, training):
+        self.gamma = self.gamma.detach()
+        return super().__call__(x, training)
+
+
 class NormWithoutShift(Norm):
     def __call__(self, x, training):
         return super().__call__(x, training) - self.beta
@@ -296,6 +302,7 @@ ROWS = {
             NormOfOneMomentum: "momentum=0.25",
             NormOfOneEps: "eps=0.01",
             NormWithoutGain: "training=True, gamma=[2.0, -1.0], beta=[0.5, 3.0]",
+            NormOfFixedGain: "training=True, gamma=[2.0, -1.0], beta=[0.5, 3.0]",
             NormWithoutShift: "training=True, gamma=[2.0, -1.0], beta=[0.5, 3.0]",
             NormAlwaysTraining: SECOND,
             NormThatBeginsWithZeros: SECOND,
