@@ -48,7 +48,6 @@ characters = Vocabulary.of(data.NEWS)
 ids = torch.tensor(characters.encode(data.NEWS))
 cut = int(0.8 * len(ids))
 first, rest = (slide_windows(part, 9).to(device) for part in (ids[:cut], ids[cut:]))
-
 torch.manual_seed(42)
 sizes = {"vocab_size": len(characters), "context": 8, "d_embedding": 32, "d_hidden": 128}
 reader = MLP(MLPConfig(n_hidden=2, **sizes), activation=torch.nn.ReLU, gain=2**0.5).to(device)
@@ -198,12 +197,13 @@ figure("noise", alt="The noise of a mean loss falls as one over the root of the 
 # Even there, each loss is uncertain by nearly 0.01. But names that are hard for one model are hard for the other. Take the *difference* window by window, and this common error cancels. What is left is the **standard error of the paired difference**: the standard deviation of the $n$ differences, divided by $\sqrt n$. Here for two runs of the recipe, with different starting weights:
 
 
-# %% tags=["data", "nbval-ignore-output"]
+# %%
 def paired(a, b):
     difference = a - b
     return difference.mean().item(), difference.std().item() / len(difference) ** 0.5
 
 
+# %% tags=["data", "nbval-ignore-output"]
 other, _ = run(start(43), sgd, 0.1, batches_of(32), 12_000, schedule=drop)
 a, b = each_loss(model, val), each_loss(other, val)
 for which, losses in {"first": a, "second": b}.items():
@@ -277,12 +277,10 @@ def our_schedule(step, steps, warm=0.1):
 from coursekit.training.optimiser import adamw, warm_up_cosine
 
 assert_close([our_schedule(s, 500) for s in range(500)], [*map(warm_up_cosine(500), range(500))])
-
 cosine = {"schedule": warm_up_cosine(12_000)}  # the same factors
 falls = {"constant": run(start(), sgd, 0.05, batches_of(32), 12_000)}
 falls["drop"] = run(start(), sgd, 0.2, batches_of(32), 12_000, schedule=drop)
 falls["cosine"] = ladder["cosine"] = run(start(), sgd, 0.3, batches_of(32), 12_000, **cosine)
-
 ends = [history.measured[-1][1] for _, history in falls.values()]
 constant, dropped, waved = (Score(loss, on=val[:, 3], steps=12_000) for loss in ends)
 claim_order(drop_pays=(dropped, constant), cosine_pays=(waved, constant))
