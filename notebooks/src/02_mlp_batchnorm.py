@@ -7,7 +7,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the network is that of Bengio et al. (2003), in the size of Karpathy's makemore lectures (2022, parts 2 and 3), whose loss log we follow; the gain is by Glorot and Bengio (2010) and He et al. (2015), batch normalisation by Ioffe and Szegedy (2015).
+# **Sources**: the network is that of Bengio et al. (2003), in the size of Karpathy's makemore lectures (2022, parts 2 and 3); the gain: Glorot and Bengio (2010), He et al. (2015); batch normalisation: Ioffe and Szegedy (2015).
 
 # %% tags=["setup", "machine"]
 from itertools import pairwise
@@ -148,9 +148,9 @@ plt.plot(calm, linewidth=0.8)
 plt.axhline(np.log(27), linestyle="--", color="black", linewidth=1)
 plt.text(20, 28.5, "◀ certain, and wrong")
 plt.text(300, 10, "weights from N(0, 1)", color="C0")
-plt.text(995, 0.6, "last layer × 0.01 (dashed: ln 27)", color="C1", ha="right")
+plt.text(995, -1.4, "last layer × 0.01 (dashed: ln 27)", color="C1", ha="right")
 plt.title("A bad start costs more than a thousand steps")
-plt.gca().set(xlabel="step", ylabel="loss (nats per letter)", xlim=(-10, 1000), ylim=(0, 31))
+plt.gca().set(xlabel="step", ylabel="loss (nats per letter)", xlim=(-10, 1000), ylim=(-2.2, 31))
 figure("hockey-stick", alt="N(0, 1): from 30 to 4 in 1,000 steps. Small last layer: 3.3 to 2.4.")
 
 # %% [markdown]
@@ -183,7 +183,7 @@ assert_close(as_library(wild_start)(X[:64]), forward(wild_start, X[:64])[1], rto
 #
 # The first loss is now right. Look one layer further back. The derivative of tanh is $1 - \tanh^2$, and the gradient that arrives at a unit is multiplied by it. A unit beyond ±0.97 passes on less than 6 % of the gradient: it is **saturated** for this example, and learns next to nothing from it.
 #
-# How many units are, with $W_1$ drawn from N(0, 1)? And with $W_1$ times $\frac53 / \sqrt{30}$? (The next section shows where that number comes from.)
+# How many units are, with $W_1$ drawn from N(0, 1)? And with $W_1$ times $\frac53 / \sqrt{30}$? (Section 2.4 says why.)
 
 # %%
 scaled = 5 / 3 / 30**0.5
@@ -193,7 +193,7 @@ assert torch.equal(black[1], find_saturated(h[1]))  # the library's name for it
 claim(saturated_naive=black[1].float().mean(), saturated_scaled=black[scaled].float().mean())
 
 # %% [markdown]
-# Does it cost anything? Train the same network from five scales of $W_1$, all with the small last layer, each with the best of three learning rates:
+# Does it cost anything? Train the same network from five scales of $W_1$, each with the best of three learning rates:
 
 # %%
 scales = [0.1, 0.3, 1, 3, 10]
@@ -271,7 +271,7 @@ figure("gain", alt="tanh: gain 1 sinks, 1.59 and 5/3 stay. ReLU: 1 vanishes, √
 # On the way back, the gradients meet the same weights. For ReLU, $\sqrt2$ keeps their size, too, when layers are equally wide. For tanh no gain keeps both: at 1.59 the gradients grow a little from layer to layer, at 1 they shrink. Any gain in between is a compromise (Glorot and Bengio 2010).
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 2.2 (warm-up, 10 minutes).** Write `our_gain(nonlinearity)`: the gain that keeps the mean square of normal numbers, for any nonlinearity, to half a per cent. (How many draws does that take?) Ask it for `F.gelu`, the one inside GPT, and for `torch.sigmoid`. Then send each through fifty layers at its gain, with `mean_squares`. What happens to GELU, and why not to tanh?
+# > **Exercise 2.2 (warm-up, 10 minutes).** Write `our_gain(nonlinearity)`: the gain that keeps the mean square of normal numbers, for any nonlinearity, to half a per cent. Ask it for `F.gelu`, the one inside GPT, and for `torch.sigmoid`. Then send each through fifty layers at its gain, with `mean_squares`. What happens to GELU, and why not to tanh?
 # >
 # > <details><summary>Hint</summary>The gain is squared in the formula above. A million draws are enough.</details>
 # >
@@ -400,7 +400,7 @@ logits = deep_forward(stuck[2], X[:5000])[1].detach()
 claim(logits_vary_small_gain=logits.std(0).mean(), only_frequencies=-(p * p.log()).sum())
 
 # %% [markdown]
-# All three begin near an honest 3.30. After 1,000 steps two of them are stuck near 2.82 (on 5,000 of the training examples, as all scores of this section). That is the loss of a model that knows how frequent each letter is, and nothing else. And indeed, at 0.6 the logits are the same for all contexts: only $b_2$ has learnt, the one part that doesn't need the layers before it. Is it the same illness at 5? Section 2.6 looks inside.
+# All three begin near an honest 3.30. After 1,000 steps two of them are stuck near 2.82 (on 5,000 training examples). That is the loss of a model that knows how frequent each letter is, and nothing else. At 0.6 the logits are indeed the same for all contexts: only $b_2$ has learnt, which needs no layer before it. Is it the same illness at 5? Section 2.6 looks inside.
 #
 # **Batch normalisation** (Ioffe and Szegedy 2015) does not predict the size, it enforces it. If the inputs of tanh should have mean 0 and variance 1, then make them so. For each unit, subtract its mean over the $n$ examples of the batch, and divide by its standard deviation:
 #
@@ -436,7 +436,7 @@ plt.suptitle("A bad gain stops at letter frequencies; batch norm trains")
 figure("deep", alt="Left: gains 0.6 and 5 stay at 2.82, 5/3 falls to 2.4. Right: all three fall.")
 
 # %% [markdown]
-# All three train. (Without batch norm, none of the learning rates that we tried, from 0.0003 to 3, saved the two bad gains.) At the right gain it changes nothing: it is insurance.
+# All three train. (Without it, none of the learning rates that we tried, 0.0003 to 3, saved the two bad gains.) At the right gain it changes nothing: it is insurance.
 #
 # Why are the three so close now? Make $W$ three times as large. Then $z - \mu$ is three times as large, and so is $\sigma$: the output is the same. Only the *step* is not. A third of the gradient on three times the weights is a ninth, as if the learning rate were nine times smaller (van Laarhoven 2017). That is why gain 5 is a little slower.
 #
@@ -478,19 +478,19 @@ class OurBatchNorm:
 
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 2.4 (investigate, 20 minutes).** Two questions about batch norm. How large can the learning rate be, with and without? Six layers train in seconds: `train_deep(0.6, norm, steps=500, lr=…, n_layer=6)[1].value`. And which half does the work? Write `subtract_mean(z)`, which only removes the mean over the batch, and `divide(z)`, which only divides by the root of the batch's mean square. Train the twenty layers with each: `train_deep(gain, divide)`. Guess first.
+# > **Exercise 2.4 (investigate, 20 minutes).** How large can the learning rate be, with and without? Six layers train in seconds: `train_deep(0.6, norm, steps=500, lr=…, n_layer=6)[1].value`. And which half does the work? Write `subtract_mean(z)`, which only removes the mean over the batch, and `divide(z)`, which only divides by the root of the batch's mean square. Train the twenty layers with each: `train_deep(gain, divide)`. Guess first.
 # >
-# > | six layers, gain 0.6; lr | 0.03 | 0.1 | 0.3 | 1 | 3 |
+# > |six layers, gain 0.6; lr|0.03|0.1|0.3|1|3|
 # > |---|---|---|---|---|---|
-# > | `None` | | | | | |
-# > | `our_batch_norm` | | | | | |
+# > |`None`| | | | | |
+# > |`our_batch_norm`| | | | | |
 # >
-# > | twenty layers; gain | 0.6 | 5/3 | 5 |
+# > |twenty layers; gain|0.6|5/3|5|
 # > |---|---|---|---|
-# > | `None` | | | |
-# > | `subtract_mean` | | | |
-# > | `divide` | | | |
-# > | `our_batch_norm` | | | |
+# > |`None`| | | |
+# > |`subtract_mean`| | | |
+# > |`divide`| | | |
+# > |`our_batch_norm`| | | |
 # >
 # > <details><summary>What we found</summary>First table, seed 42. Without: 2.90, 2.64, 2.49, 2.48, fails; with: 2.50, 2.41, 2.43, about 2.75, fails. (At a gain of 5/3, without: 2.51, 2.38, 2.38, 2.58, fails; with: 2.59, 2.42, 2.40, 2.56, fails.) At six layers the limit hardly moves. What changes is the best value: without batch norm a gain that is too small wants a learning rate several times larger; with it, one learning rate serves both gains. Second table. Without either: 2.84, 2.41, 2.84. Only the mean: 2.84, 2.42, 2.82. Only the division: 2.45, 2.37, 2.41. Batch norm: 2.44, 2.41, 2.45. (Rounding alone moves these numbers by 0.03.) It is the division that fixes the start. (RMSNorm, in the GPTs of today, does only that, within one example.)</details>
 
@@ -645,7 +645,7 @@ plt.title("One example, 500 batches, 500 answers (line: in evaluation)")
 figure("one-example", alt="A histogram of the unit's values, and one line: the evaluation mode.")
 
 # %% [markdown]
-# In training the same example looks different in every batch. In evaluation it has one value. (The running mean is off by two to three per cent of a standard deviation, which is good enough.)
+# In training the same example looks different in every batch. In evaluation it has one value. (The running mean is off by two to three per cent of a standard deviation.)
 #
 # Does batch norm pay, in a single layer that starts well? No: in our 20,000 steps it is a little worse. In 200,000 recorded ones it comes out level on the validation names, with a *higher* training loss. (The lecture's log has 2.1048 for it.) The other examples act as noise, and one explanation is that noise makes memorising harder. What batch norm is good for is a deep network whose gain is wrong.
 
