@@ -135,9 +135,16 @@ def _copies(case: tuple[Any, ...]) -> list[Any]:
 
 
 def _brief(value: Any) -> str:
-    """Write a value in one short line."""
-    if isinstance(value, Tensor) and not value.is_meta:
-        text = str(value.tolist())
-    else:
-        text = value.__name__ if isroutine(value) else repr(value)
+    """Write a value in one short line, its numbers to six digits."""
+    text = value.__name__ if isroutine(value) else repr(_rounded(value))
     return text if len(text) <= 120 else text[:117] + "…"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Tensor) and not value.is_meta:
+        value = value.tolist()
+    if type(value) in (list, tuple):
+        return type(value)(map(_rounded, value))
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    return float(f"{value:.6g}") if isinstance(value, float) else value

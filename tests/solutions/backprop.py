@@ -221,7 +221,7 @@ ROWS = {
             variance_without_half: "[[1.0], [2.0]]",
             variance_with_the_wrong_power: "[[1.0], [2.0]]",
             variance_summed_over_channels_too: "[7.0, 13.0]",
-            variance_without_eps: "[0.019999",
+            variance_without_eps: "[0.02",
         },
     ),
     backprop.check_dtable: (

@@ -183,7 +183,7 @@ ROWS = {
             step_that_replaces: "([[-30.0, 30.0, 2.0, 30.0]]",
             step_with_one_gate_for_both: "([[0.0, 0.0, 0.5, 30.0]]",
             step_that_keeps_half_at_most: "([[0.0, 0.0, 0.5, 30.0]]",
-            step_that_says_all: "([[30.0, 30.0, 0.30000001192092896, -1.0]]",
+            step_that_says_all: "([[30.0, 30.0, 0.3, -1.0]]",
             step_by_interleaved_numbers: "([[1.92",
             step_that_cuts_the_graph: "([[30.0, -30.0, 2.0, 30.0]]",
             step_that_returns_a_memory_without_gradients: "([[30.0, -30.0, 2.0, 30.0]]",

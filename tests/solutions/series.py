@@ -247,7 +247,7 @@ ROWS = {
             join_in_a_circle: "[[1.0, 2.0, 3.0]]",
             join_with_late_covariates: "[[1.0, 2.0, 3.0]]",
             join_with_the_first_repeated: "[[1.0, 2.0, 3.0]]",
-            join_across_the_series: "[[0.33669036626815796, 0.12880940735340118, 0.23",
+            join_across_the_series: "[[0.33669, 0.128809, 0.23",
         },
     ),
     series.check_rotate_code: (
@@ -257,8 +257,8 @@ ROWS = {
             rotate_with_one_frequency: "[0.0, 1.0, 0.0, 1.0], 7",
             rotate_with_halves: "[0.0, 1.0, 0.0, 1.0], 7",
             rotate_with_doubled_exponents: "[0.0, 1.0, 0.0, 1.0], 7",
-            rotate_by_finding_the_position: "0.9599999785423279], 0",
-            rotate_step_by_step: "-0.800000011920929, 0.6000000238418579], -3",
+            rotate_by_finding_the_position: "0.96], 0",
+            rotate_step_by_step: "-0.8, 0.6], -3",
         },
     ),
     series.check_compare_stretches: (

@@ -208,11 +208,11 @@ ROWS = {
     wavenet.check_normalise_steps: (
         [normalise_over_both, normalise_flat],
         {
-            normalise_over_batch: "[[[1.9269152",
-            normalise_steps_not_channels: "[[[1.9269152",
-            normalise_everything: "[[[1.9269152",
-            normalise_unbiased: "[[[1.9269152",
-            normalise_as_pytorch_would: "[[[-1.52559590",
+            normalise_over_batch: "[[[1.92692",
+            normalise_steps_not_channels: "[[[1.92692",
+            normalise_everything: "[[[1.92692",
+            normalise_unbiased: "[[[1.92692",
+            normalise_as_pytorch_would: "[[[-1.5256",
             normalise_without_eps: "[[[0.00336",
         },
     ),
