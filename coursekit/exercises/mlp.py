@@ -59,6 +59,9 @@ def check_batch_norm(solution: Callable[..., Any]) -> None:
         eps: float,
     ) -> dict[str, Tensor]:
         layer = solution(len(gamma), momentum, eps)
+        trained = (getattr(layer, name, None) for name in ("gamma", "beta"))
+        if not all(getattr(one, "requires_grad", True) for one in trained):
+            raise ValueError("gamma and beta can't be trained: requires_grad is False")
         for batch in batches:
             layer(batch.clone().requires_grad_(), training=True)
             kept = (getattr(layer, name, None) for name in ("mean", "variance"))
@@ -145,6 +148,7 @@ def check_fold(solution: Callable[..., tuple[Tensor, Tensor]]) -> None:
         (x, square, zeros, torch.tensor([1e-5, 3e-5]), ones, zeros, 1e-5),
         (x @ tall.T, tall, zeros, ones, ones, zeros, 0.25),
         (x, square, torch.tensor([3.0, -1.0]), torch.tensor([4.0, 0.25]), ones, zeros, 1e-5),
+        (x, square, torch.tensor([3.0, -1.0]), torch.tensor([4.0, 0.25]), ones, 2 * ones, 1e-5),
     ]
 
     def fold_and_apply(x: Tensor, weights: Tensor, *numbers: Tensor | float) -> Tensor:

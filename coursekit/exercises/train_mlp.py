@@ -14,6 +14,31 @@ Step = tuple[Float[Tensor, "*N"], Float[Tensor, "*N"], Float[Tensor, "*N"]]
 """Weights and the two means, after a step."""
 
 
+def check_paired(solution: Callable[[Tensor, Tensor], tuple[float, float]]) -> None:
+    """Check a function that returns the mean difference of two models' losses, and its error."""
+    a = torch.tensor([2.0, 0.5, 4.0, 1.5])
+    cases = [
+        (a, a - 0.25),
+        (a, torch.tensor([1.0, 0.5, 2.5, 1.0])),
+        (a, torch.tensor([2.5, 1.5, 3.5, 4.0])),
+    ]
+
+    def compare(a: Tensor, b: Tensor) -> dict[str, Any]:
+        return dict(zip(("mean", "error"), solution(a, b), strict=True))
+
+    def reference(a: Tensor, b: Tensor) -> dict[str, float]:
+        return dict(zip(("mean", "error"), mean_difference(a.double(), b.double()), strict=True))
+
+    compare.__name__ = getattr(solution, "__name__", "your solution")
+    agree(solution if is_stub(solution) else compare, reference, cases, tolerance=1e-5)
+
+
+def mean_difference(a: Float[Tensor, " n"], b: Float[Tensor, " n"]) -> tuple[float, float]:
+    """Return the mean of a - b and its standard error, the pairs being independent."""
+    difference = a - b
+    return difference.mean().item(), difference.std().item() / len(difference) ** 0.5
+
+
 def check_adamw_step(solution: Callable[..., Step]) -> None:
     """Check a function that takes one step of AdamW, from any step's means."""
     p, g = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.3, -0.02, 4.0])

@@ -7,7 +7,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the network is that of Bengio et al. (2003), in the size of Karpathy's makemore lectures (2022, parts 2 and 3); the gain: Glorot and Bengio (2010), He et al. (2015); batch normalisation: Ioffe and Szegedy (2015).
+# **Sources**: the network is that of Bengio et al. (2003), in the size of Karpathy's makemore lectures (2022, parts 2 and 3); the gain: LeCun et al. (1998), Glorot and Bengio (2010), He et al. (2015); batch normalisation: Ioffe and Szegedy (2015).
 
 # %% tags=["setup", "machine"]
 from itertools import pairwise
@@ -49,7 +49,7 @@ X, Y, X_val, Y_val = train[:, :3], train[:, 3], val[:, :3], val[:, 3]
 print(f"{len(X):,} examples; those of {words[0]!r}:", X[:4].tolist(), "→", Y[:4].tolist())
 
 # %% [markdown]
-# Bengio's idea (2003): give each letter a vector of ten numbers, its **embedding**. The vectors are the rows of a table $C$, which is trained like all weights. The network joins three of them to thirty numbers $x$. From these it computes 200 **hidden units**, with weights $W_1$, biases $b_1$ and a tanh, and from the hidden units 27 logits. Softmax turns the logits into probabilities.
+# Bengio's idea (2003): give each letter a vector of ten numbers, its **embedding**. The vectors are the rows of a table $C$, which is trained like all weights. The network concatenates three of them to a vector $x$ of thirty numbers. From these it computes 200 **hidden units**, with weights $W_1$, biases $b_1$ and a tanh, and from the hidden units 27 logits. Softmax turns the logits into probabilities.
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
@@ -216,7 +216,7 @@ right.set(ylabel="loss after 2,000 steps (nats)", xlim=(0.07, 14), ylim=(2.35, 2
 figure("saturated", alt="Left: mostly black. Right: the loss is lowest at a scale of 0.3.")
 
 # %% [markdown]
-# The best scale, 0.3, is about our $\frac53/\sqrt{30}$, although a quarter of its units are saturated. Too small is bad as well: then the hidden units are all near 0 and have little to say. Either mistake costs a few hundredths of a nat: a single layer is forgiving. Twenty will not be.
+# The best scale, 0.3, is about our $\frac53/\sqrt{30}$, although a quarter of its units are saturated. Too small is bad as well: near 0, tanh is almost a straight line, and the layer adds little. Either mistake costs a few hundredths of a nat: a single layer is forgiving. Twenty will not be.
 #
 # ## 2.4 How large should weights be?
 #
@@ -268,14 +268,14 @@ figure("gain", alt="tanh: gain 1 sinks, 1.59 and 5/3 stay. ReLU: 1 vanishes, √
 # %% [markdown]
 # At a gain of 1, ReLU loses half in each layer. tanh loses more at first, then less and less, but it never stops. Too large a gain makes ReLU explode. tanh cannot explode, it saturates.
 #
-# On the way back, the gradients meet the same weights. For ReLU, $\sqrt2$ keeps their size, too, when layers are equally wide. For tanh no gain keeps both: at 1.59 the gradients grow a little from layer to layer, at 1 they shrink. Any gain in between is a compromise (Glorot and Bengio 2010).
+# On the way back, the gradients meet the same weights. For ReLU, $\sqrt2$ keeps their size, too, when layers are equally wide. For tanh no gain keeps both: at 1.59 the gradients grow a little from layer to layer, at 1 they shrink (Schoenholz et al. 2017). PyTorch calls starts of this kind *Kaiming* or *Xavier initialisation*.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.2 (warm-up, 10 minutes).** Write `our_gain(nonlinearity)`: the gain that keeps the mean square of normal numbers, for any nonlinearity, to half a per cent. Ask it for `F.gelu`, the one inside GPT, and for `torch.sigmoid`. Then send each through fifty layers at its gain, with `mean_squares`. What happens to GELU, and why not to tanh?
 # >
 # > <details><summary>Hint</summary>The gain is squared in the formula above. A million draws are enough.</details>
 # >
-# > <details><summary>What we found</summary>1.53 for GELU, and after fifty layers its mean square is 2,000 (with other seeds 1,800 and 1,100). GELU keeps a larger fraction of large numbers: whoever is a little too large grows, and then grows faster. tanh keeps a smaller fraction of large numbers, and so it comes back by itself. The sigmoid, at 1.85, stays at 0.3: its size is safe. But look at the outputs themselves: after fifty layers they are the same for all 200 examples. It keeps the size and loses the message.</details>
+# > <details><summary>What we found</summary>1.53 for GELU, and after fifty layers its mean square is 2,000 (with other seeds 1,800 and 1,100). GELU keeps a larger fraction of large numbers: anything slightly too large grows, and then grows faster. tanh keeps a smaller fraction of large numbers, and so it comes back by itself. The sigmoid, at 1.85, stays at 0.3: its size is safe. But compute the outputs themselves: after fifty layers they are the same for all 200 examples. It keeps the size and loses the message.</details>
 
 
 # %% tags=["stub"]
@@ -333,12 +333,12 @@ records = [read_record(f"names-{file}").result["validation"] for file in files]
 left, right = plt.subplots(1, 2, figsize=(7.2, 3.8), width_ratios=[1.5, 1])[1]
 for k, (name, losses) in enumerate(curves.items()):
     left.semilogy(range(1000, 20_001), np.convolve(losses, [1e-3] * 1000, "valid"))
+    left.text(5000, (4.7, 2.66, 2.42)[k], name, color=f"C{k}")
     right.plot(log[name].value, -k, "o", color=f"C{k}", markersize=8)
     right.plot(records[k], -k, "D", color=f"C{k}", markerfacecolor="white")
-    right.text(records[k], 0.15 - k, name, color=f"C{k}")
-left.text(14_500, 2.75, "the learning\nrate falls ▶", ha="right")
+left.text(14_800, 3.3, "lr falls ▶", ha="right")
 left.set(xlabel="step", ylabel="loss (nats), mean of 1,000 batches")
-left.set_yticks(ticks := [2.1, 2.3, 2.5, 3, 4, 5], ticks)
+left.set_yticks(ticks := [2.1, 2.3, 2.5, 3, 4, 6, 8], ticks)
 left.minorticks_off()
 left.set_xticks([0, 5000, 10_000, 15_000, 20_000], ["0", "5,000", "10,000", "15,000", "20,000"])
 right.set(xlabel="validation loss (nats)", yticks=[], ylim=(-3, 0.5), xlim=(2.09, 2.27))
@@ -347,7 +347,7 @@ plt.suptitle("Each fix of the start lowers the loss")
 figure("starts", alt="Three starts: the two fixed ones end lower, after 200,000 steps, too.")
 
 # %% [markdown]
-# The diamonds are *recorded* runs of 200,000 steps, all at the lecture's learning rates. Ten times the steps halve the price of the bad start. They don't remove it: 0.05 remain. (The lecture's own log has 2.168, 2.13 and 2.1070.)
+# The diamonds are *recorded* runs of 200,000 steps, all at the lecture's learning rates. Ten times as many steps leave half of the gap: 0.05 nats. (The lecture's own log has 2.168, 2.13 and 2.1070.)
 #
 # ## 2.5 Twenty layers
 #
@@ -438,12 +438,12 @@ figure("deep", alt="Left: gains 0.6 and 5 stay at 2.82, 5/3 falls to 2.4. Right:
 # %% [markdown]
 # All three train. (Without it, none of the learning rates that we tried, 0.0003 to 3, saved the two bad gains.) At the right gain it changes nothing: it is insurance.
 #
-# Why are the three so close now? Make $W$ three times as large. Then $z - \mu$ is three times as large, and so is $\sigma$: the output is the same. Only the *step* is not. A third of the gradient on three times the weights is a ninth, as if the learning rate were nine times smaller (van Laarhoven 2017). That is why gain 5 is a little slower.
+# Why are the three so close now? Make $W$ three times as large. Then $z - \mu$ is three times as large, and so is $\sigma$: the output is the same. Only the *step* is not. A third of the gradient on three times the weights is a ninth, as if the learning rate were nine times smaller (van Laarhoven 2017). So gain 5 takes steps that are too short, and gain 0.6 steps that are too long: both are a little slower.
 #
 # The full layer then multiplies $\hat z$ by a trained $\gamma$ and adds a trained $\beta$, which start at 1 and 0. With $\gamma = \sqrt{\sigma^2 + \epsilon}$ and $\beta = \mu$ it could give $z$ back.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 2.3 (build, 20 minutes).** Write batch norm as a layer. In training it normalises with the mean and the variance (1/n) of the batch, then applies `gamma` and `beta`. It also remembers: its **running statistics**, which start at 0 and 1, move a tenth of the way (`momentum`) towards those of the batch. In evaluation it uses the running statistics instead, so that a single example is enough, and leaves them as they are. Two traps: what is *remembered* is the unbiased variance, 1/(n − 1), because the batch is a sample; and no gradient may flow into it.
+# > **Exercise 2.3 (build, 20 minutes).** Write batch norm as a layer, with trained `gamma` and `beta`. In training it normalises with the mean and the variance (1/n) of the batch, then applies `gamma` and `beta`. It also remembers: its **running statistics**, which start at 0 and 1, move a tenth of the way (`momentum`) towards those of the batch. In evaluation it uses the running statistics instead, so that a single example is enough, and leaves them as they are. Two traps: what is *remembered* is the unbiased variance, 1/(n − 1), because the batch is a sample; and no gradient may flow into it.
 # >
 # > <details><summary>Hint 1</summary>gamma and variance start as ones, beta and mean as zeros; gamma and beta are trained, so they need <code>requires_grad=True</code>. <code>x.var(0, correction=0)</code> divides by n, <code>x.var(0)</code> by n − 1.</details>
 # > <details><summary>Hint 2</summary>new = 0.9 · old + 0.1 · the batch's. What is remembered needs no graph: <code>.detach()</code>, or <code>torch.no_grad()</code>.</details>
@@ -492,7 +492,7 @@ class OurBatchNorm:
 # > |`divide`| | | |
 # > |`our_batch_norm`| | | |
 # >
-# > <details><summary>What we found</summary>First table, seed 42. Without: 2.90, 2.64, 2.49, 2.48, fails; with: 2.50, 2.41, 2.43, about 2.75, fails. (At a gain of 5/3, without: 2.51, 2.38, 2.38, 2.58, fails; with: 2.59, 2.42, 2.40, 2.56, fails.) At six layers the limit hardly moves. What changes is the best value: without batch norm a gain that is too small wants a learning rate several times larger; with it, one learning rate serves both gains. Second table. Without either: 2.84, 2.41, 2.84. Only the mean: 2.84, 2.42, 2.82. Only the division: 2.45, 2.37, 2.41. Batch norm: 2.44, 2.41, 2.45. (Rounding alone moves these numbers by 0.03.) It is the division that fixes the start. (RMSNorm, in the GPTs of today, does only that, within one example.)</details>
+# > <details><summary>What we found</summary>First table, seed 42. Without: 2.90, 2.64, 2.49, 2.48, fails; with: 2.50, 2.41, 2.43, about 2.75, fails. (At a gain of 5/3, without: 2.51, 2.38, 2.38, 2.58, fails; with: 2.59, 2.42, 2.40, 2.56, fails.) At six layers the limit hardly moves. What changes is the best value: without batch norm a gain that is too small wants a learning rate several times larger; with it, one learning rate works for both gains. Second table. Without either: 2.84, 2.41, 2.84. Only the mean: 2.84, 2.42, 2.82. Only the division: 2.45, 2.37, 2.41. Batch norm: 2.44, 2.41, 2.45. (Rounding alone moves these numbers by 0.03.) It is the division that fixes the start. (RMSNorm, in the GPTs of today, does only that, within one example.)</details>
 
 # %% [markdown]
 # ## 2.6 Five pictures of a network
@@ -557,10 +557,10 @@ figure("start-pictures", alt="At gain 5/3 or with batch norm, outputs and gradie
 # %% [markdown]
 # Read it column by column. The first layer is on top.
 #
-# - **Gain 0.6.** The outputs shrink to a needle at 0. The gradient fades, too, on its way back from layer 20 to layer 1. A weight's gradient is its input times the gradient at its output. The input shrinks with depth, the gradient against it, and so picture 3 is level, at a millionth.
-# - **Gain 5.** Nearly all outputs are saturated. Yet the gradients *grow* on the way back: large weights multiply them faster than tanh shrinks them. The same symptom, then, from the opposite illness.
+# - **Gain 0.6.** The outputs shrink to a needle at 0. The gradient fades, too, on its way back from layer 20 to layer 1: it is a **vanishing gradient**. A weight's gradient is its input times the gradient at its output. The input shrinks with depth, the gradient against it, and so picture 3 is level, at a millionth.
+# - **Gain 5.** Nearly all outputs are saturated. Yet the gradients *grow* on the way back, because large weights multiply them faster than tanh shrinks them: an **exploding gradient**. The same symptom, then, from the opposite illness.
 # - **Gain 5/3.** The outputs stay broad. The gradients grow about fivefold.
-# - **Gain 5 with batch norm.** Outputs and gradients are again those of 5/3. The gradients of the *weights* are a ninth, as promised.
+# - **Gain 5 with batch norm.** Outputs and gradients are again those of 5/3. Relative to the weights, their gradients are a ninth, as promised.
 #
 # (In picture 3, the last layer stands out because its weights were made a hundred times smaller.)
 #
@@ -647,7 +647,7 @@ figure("one-example", alt="A histogram of the unit's values, and one line: the e
 # %% [markdown]
 # In training the same example looks different in every batch. In evaluation it has one value. (The running mean is off by two to three per cent of a standard deviation.)
 #
-# Does batch norm pay, in a single layer that starts well? No: in our 20,000 steps it is a little worse. In 200,000 recorded ones it comes out level on the validation names, with a *higher* training loss. (The lecture's log has 2.1048 for it.) The other examples act as noise, and one explanation is that noise makes memorising harder. What batch norm is good for is a deep network whose gain is wrong.
+# Does batch norm pay off in a single layer that starts well? No: in our 20,000 steps it is a little worse. In 200,000 recorded ones it comes out level on the validation names, with a *higher* training loss. (The lecture reports 2.1048.) The other examples act as noise, and one explanation is that noise makes memorising harder. Here batch norm pays off in a deep network whose gain is wrong. (Deep networks of today also have paths around their layers, *residual connections*: lesson 6.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.5 (build, 20 minutes).** Once trained, a batch norm multiplies by fixed numbers and adds fixed numbers. So does the linear layer before it, and two such layers in a row are one. That is how these networks are shipped. Write `fold`: return a matrix `A` and a bias `a` such that `x @ A + a` equals what the normalisation gives for `x @ weights` in evaluation.
@@ -686,7 +686,7 @@ assert_close(model.output(h), model(X_val), rtol=1e-4, atol=1e-4)
 # - Batch norm, which makes the gain matter less, and its price.
 # - Five pictures that tell whether a start can learn.
 #
-# **What still fails.** The network stops at 2.15, and a table of counts for the same three letters (Kneser–Ney, lesson 1) has 2.06. [Side lesson 2b](02b_training.ipynb) brings a slightly larger network to 2.07, in a fraction of the time.
+# **What still fails.** The network stops at 2.15, and a table of counts for the same three letters (Kneser–Ney, lesson 1) has 2.06. [Side lesson 2b](02b_training.ipynb) brings a larger one to 2.07, in seconds.
 
 # %% tags=["scoreboard"]
 scoreboard("names")

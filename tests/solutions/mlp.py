@@ -55,7 +55,8 @@ class Norm:
 
     def __init__(self, d, momentum=0.1, eps=1e-5):
         self.momentum, self.eps = momentum, eps
-        self.gamma, self.beta = torch.ones(d), torch.zeros(d)
+        self.gamma = torch.ones(d, requires_grad=True)
+        self.beta = torch.zeros(d, requires_grad=True)
         self.mean, self.variance = torch.zeros(d), torch.ones(d)
 
     def __call__(self, x, training):
@@ -76,7 +77,8 @@ class Norm:
 class NormOfPyTorch:
     def __init__(self, d, momentum=0.1, eps=1e-5):
         self.inside = torch.nn.BatchNorm1d(d, eps, momentum, affine=False)
-        self.gamma, self.beta = torch.ones(d), torch.zeros(d)
+        self.gamma = torch.ones(d, requires_grad=True)
+        self.beta = torch.zeros(d, requires_grad=True)
 
     def __call__(self, x, training):
         return self.inside.train(training)(x) * self.gamma + self.beta
@@ -150,7 +152,13 @@ class NormOfOneEps(Norm):
 class NormThatStartsAtZero(Norm):
     def __init__(self, d, *options):
         super().__init__(d, *options)
-        self.gamma = torch.zeros(d)
+        self.gamma = torch.zeros(d, requires_grad=True)
+
+
+class NormThatIsNotTrained(Norm):
+    def __init__(self, d, *options):
+        super().__init__(d, *options)
+        self.gamma, self.beta = torch.ones(d), torch.zeros(d)
 
 
 class NormWithoutGain(Norm):
@@ -255,6 +263,11 @@ def fold_mean_by_gamma_alone(weights, mean, variance, gamma, beta, eps=1e-5):
     return weights * gamma / (variance + eps).sqrt(), beta - mean * gamma
 
 
+def fold_shift_divided(weights, mean, variance, gamma, beta, eps=1e-5):
+    s = (variance + eps).sqrt()
+    return weights * gamma / s, (beta - mean * gamma) / s
+
+
 def fold_mean_by_the_variance(weights, mean, variance, gamma, beta, eps=1e-5):
     return weights * gamma / (variance + eps).sqrt(), beta - mean * gamma / (variance + eps)
 
@@ -296,6 +309,7 @@ ROWS = {
             NormThatKeepsTheGraph: "eps=1e-05) raised ValueError",
             NormThatKeepsTheGraphOfTheVariance: "eps=1e-05) raised ValueError",
             NormThatStartsAtZero: FIRST,
+            NormThatIsNotTrained: "eps=1e-05) raised ValueError",
             NormOfRows: FIRST,
             NormEpsOutside: "[0.01, 1.02]]",
             NormWithoutEps: "[0.01, 1.02]]",
@@ -328,6 +342,7 @@ ROWS = {
             fold_with_one_eps: "[1.0, 1.0], [1.0, 1.0], [0.0, 0.0], 0.25",
             fold_mean_by_gamma_alone: "[3.0, -1.0], [4.0, 0.25], [1.0, 1.0]",
             fold_mean_by_the_variance: "[3.0, -1.0], [4.0, 0.25], [1.0, 1.0]",
+            fold_shift_divided: "[4.0, 0.25], [1.0, 1.0], [2.0, 2.0]",
             fold_without_eps: "[1e-05",
         },
     ),

@@ -1,5 +1,7 @@
 """Solutions of the exercises of notebook 02b, right and wrong."""
 
+import numpy as np
+
 from coursekit.exercises import train_mlp
 
 # --- check_adamw_step ---------------------------------------------------------------------------
@@ -98,7 +100,46 @@ def adam_that_forgets_its_means(p, g, m, v, t, *how):
     return Adam()(p, g, m, v, t, *how)[0], m, v
 
 
+# --- check_paired -------------------------------------------------------------------------------
+
+
+def paired_by_numpy(a, b):
+    difference = (a - b).numpy()
+    return difference.mean(), difference.std(ddof=1) / np.sqrt(len(difference))
+
+
+def paired_as_if_apart(a, b):
+    return (a - b).mean(), ((a.var() + b.var()) / len(a)) ** 0.5
+
+
+def paired_the_other_way(a, b):
+    return train_mlp.mean_difference(b, a)
+
+
+def paired_without_the_root(a, b):
+    return (a - b).mean(), (a - b).std()
+
+
+def paired_by_n(a, b):
+    return (a - b).mean(), (a - b).std(correction=0) / len(a) ** 0.5
+
+
+def paired_without_a_sign(a, b):
+    mean, error = train_mlp.mean_difference(a, b)
+    return abs(mean), error
+
+
 ROWS = {
+    train_mlp.check_paired: (
+        [train_mlp.mean_difference, paired_by_numpy],
+        {
+            paired_as_if_apart: "[1.75, 0.25, 3.75, 1.25]",
+            paired_the_other_way: "[1.75, 0.25, 3.75, 1.25]",
+            paired_without_the_root: "[1.0, 0.5, 2.5, 1.0]",
+            paired_by_n: "[1.0, 0.5, 2.5, 1.0]",
+            paired_without_a_sign: "[2.5, 1.5, 3.5, 4.0]",
+        },
+    ),
     train_mlp.check_adamw_step: (
         [Adam(), adam_by_lerp],
         {
