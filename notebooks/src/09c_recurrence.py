@@ -104,7 +104,7 @@ def ask(net, lag, draw=draw_recall):
 
 
 # %% [markdown]
-# Each lag gets networks of its own, trained for 300 steps of 64 sequences. What counts is the **accuracy**, the fraction of right answers. Here and below, the learning rate is the best of 0.003, 0.01 and 0.03 for that network and lag, on other sequences and other seeds. (At fifty letters 0.001 and 0.1 were no better.)
+# Each lag gets networks of its own, trained for 300 steps of 64 sequences. What counts is the **accuracy**, the fraction of right answers. Here and below, the learning rate is the best of 0.003, 0.01 and 0.03 for that network and lag, on other sequences and other seeds; at fifty letters, 0.001 and 0.1 were no better.
 #
 # **Predict.** The network has 32 numbers to keep one of eight symbols in. Up to which lag is its accuracy above a half? Chance is one in eight.
 
@@ -197,7 +197,7 @@ figure("gradients", alt="Norms over 50 steps: 0.5 falls to 1e-15, 1 stays, 1.5 r
 #
 # ## 9c.3 A memory that adds
 #
-# What should an RNN change so that its gradient survives? A *product* at every step is what kills it. So keep a memory $c$, the **cell state**, and *add* to it:
+# A *product* at every step is what kills the gradient. So keep a memory $c$, the **cell state**, and *add* to it:
 #
 # $$c_t = c_{t-1} + \tanh(W x_t + U h_{t-1} + b) \qquad h_t = \tanh(c_t)$$
 #
@@ -470,7 +470,7 @@ claim(bias_1_longer=lstm_more.mean(), bias_1_all_lags=lstm_mixed.mean())
 # %% [markdown]
 # ## 9c.5 Names, letter by letter
 #
-# Now something worth remembering: the names. A vector for each letter goes in, and logits for the next letter come out after *every* step, each with the whole prefix as context. The library's `RecurrentLM` ([source](../coursekit/models/recurrent.py)) does that, with 96 memory cells and some **dropout**: while training, each number between the layers is set to 0 with probability 0.1.
+# Now something worth remembering: the names. Logits for the next letter come out after *every* step, each with the whole prefix as context. The library's `RecurrentLM` ([source](../coursekit/models/recurrent.py)) does that, with 96 memory cells and some **dropout**: while training, each number between the layers is set to 0 with probability 0.1.
 
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.evaluate.likelihood import NO_TARGET, evaluating, next_token_loss
