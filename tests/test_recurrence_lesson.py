@@ -8,6 +8,7 @@ from torch import nn
 
 from coursekit.inside.diagnose import measure_pass
 from coursekit.layers.attention import MultiHeadAttention, attend
+from coursekit.layers.recurrent import LSTM
 from coursekit.models.baselines import ewma_variance, garch_variance
 from coursekit.tokens.vocabulary import Vocabulary
 from coursekit.windows.pieces import draw_pieces
@@ -171,6 +172,17 @@ def test_attention_keeps_a_number_for_each_pair_of_steps():
     kept = [measure_pass(layer, torch.randn(1, steps, 4))[1] for steps in (100, 200, 400)]
     assert kept[2] - 2 * kept[1] == 4 * (kept[1] - 2 * kept[0])  # what is left grows with T²
     assert kept[1] > 200**2
+
+
+def test_an_lstm_keeps_as_many_numbers_for_each_step():
+    layer = LSTM(4, 4)
+    kept = [measure_pass(layer, torch.randn(1, steps, 4))[1] for steps in (100, 200, 400)]
+    assert kept[2] - kept[1] == 2 * (kept[1] - kept[0])  # each step keeps as many
+
+
+def test_the_time_of_an_lstm_grows_with_its_steps():
+    seconds = [measure_pass(LSTM(4, 4), torch.randn(1, t, 4), repeats=5)[0] for t in (50, 800)]
+    assert 4 < seconds[1] / seconds[0] < 64  # 16 times the steps, one after another
 
 
 def test_a_pass_takes_time_and_leaves_no_gradients():

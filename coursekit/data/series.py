@@ -114,7 +114,7 @@ US_GDP = Packaged(
     package="statsmodels",
     file="datasets/macrodata/macrodata.csv",
     sha256="d93c0d3a7a77ef83c3af14e46032bb1d02ae3a512b22ab94159a8ca226fcf708",
-    about="203 quarters of US GDP, 1959 to 2009, by the Federal Reserve Bank of St. Louis",
+    about="203 quarters of US GDP, 1959 to 2009, by the Bureau of Economic Analysis",
     size=17_829,
     licence="public domain",
 )

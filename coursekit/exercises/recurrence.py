@@ -1,5 +1,6 @@
 """Checks for the exercises of notebook 09c."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import wraps
 
@@ -9,25 +10,22 @@ from torch import Tensor, nn
 from coursekit.exercises.compare import agree
 
 
-def check_clip(solution: Callable[[Tensor, float], Tensor]) -> None:
-    """Check a function that shortens a gradient, a tensor of any shape, that is above `most`."""
+def check_forget_bias(solution: Callable[[int, float], float | Tensor]) -> None:
+    """Check a function that returns the bias of a gate which leaves a fraction after some steps."""
     cases = [
-        # All four numbers together are 5 long.
-        (torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 1.0),
-        # Short enough: it stays.
-        (torch.tensor([0.3, 0.4]), 1.0),
-        # `most` is not always 1.
-        (torch.tensor([6.0, -8.0]), 2.0),
-        # Nothing to shorten, and nothing to divide by.
-        (torch.zeros(2), 1.0),
+        # One step, mostly shut: the gate itself is what is left, and its bias is negative.
+        (1, 0.1),
+        # After two steps, what is left is the square of the gate.
+        (2, 0.25),
+        # A gate that is nearly open.
+        (50, 0.4),
     ]
 
-    def reference(gradient: Tensor, most: float) -> Tensor:
-        gradient = gradient.double()
-        length = gradient.square().sum().sqrt().item()
-        return gradient * (most / length if length > most else 1.0)
+    def reference(steps: int, left: float) -> float:
+        # A gate of σ(b) leaves σ(b) ** steps, and 1 / σ(b) = 1 + exp(-b).
+        return -math.log(math.expm1(-math.log(left) / steps))
 
-    agree(solution, reference, cases, tolerance=1e-5)
+    agree(solution, reference, cases, tolerance=1e-4)
 
 
 def check_lstm_step(solution: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> None:

@@ -1,51 +1,56 @@
 """Solutions of the exercises of notebook 09c, right and wrong."""
 
+import math
+
 import torch
 
 from coursekit.exercises import recurrence
 
-# --- check_clip ----------------------------------------------------------------------------------
+# --- check_forget_bias --------------------------------------------------------------------------
 
 
-def clip_by_a_factor(gradient, most):
-    return gradient * (most / gradient.norm()).clamp(max=1)
+def bias_by_logarithms(steps, left):
+    gate = left ** (1 / steps)
+    return math.log(gate / (1 - gate))
 
 
-def clip_by_its_direction(gradient, most):
-    return gradient / gradient.norm() * gradient.norm().clamp(max=most)
+def bias_by_torch(steps, left):
+    return torch.logit(torch.tensor(left).double() ** (1 / steps))
 
 
-def clip_if_too_long(gradient, most):
-    length = gradient.square().sum().sqrt()
-    return gradient * (most / length if length > most else 1.0)
+def bias_that_is_the_gate(steps, left):
+    return left ** (1 / steps)
 
 
-def clip_each_number(gradient, most):
-    return gradient.clamp(-most, most)
+def bias_that_is_never_negative(steps, left):
+    return max(bias_by_logarithms(steps, left), 0.0)
 
 
-def clip_each_row(gradient, most):
-    return gradient * (most / gradient.norm(dim=-1, keepdim=True)).clamp(max=1)
+def bias_by_tanh(steps, left):
+    return math.atanh(2 * left ** (1 / steps) - 1)
 
 
-def clip_by_the_square(gradient, most):
-    return gradient * (most / gradient.square().sum()).clamp(max=1)
+def bias_of_the_opposite(steps, left):
+    gate = left ** (1 / steps)
+    return math.log((1 - gate) / gate)
 
 
-def clip_by_the_sum(gradient, most):
-    return gradient * (most / gradient.abs().sum()).clamp(max=1)
+def bias_for_one_step(steps, left):
+    return math.log(left / (1 - left))
 
 
-def clip_always(gradient, most):
-    return gradient * most / gradient.norm()
+def bias_by_dividing(steps, left):
+    gate = 1 - (1 - left) / steps
+    return math.log(gate / (1 - gate))
 
 
-def clip_to_one(gradient, most):
-    return gradient / gradient.norm().clamp(min=1)
+def bias_by_the_root(steps, left):
+    gate = left**0.5 if steps > 1 else left
+    return math.log(gate / (1 - gate))
 
 
-def clip_without_dividing(gradient, most):
-    return gradient * most if gradient.norm() > most else gradient
+def bias_of_chrono(steps, left):
+    return math.log(steps - 1) if steps > 2 else bias_by_logarithms(steps, left)
 
 
 # --- check_lstm_step ----------------------------------------------------------------------------
@@ -158,17 +163,17 @@ def step_that_writes(mixed, c):
 
 
 ROWS = {
-    recurrence.check_clip: (
-        [clip_by_a_factor, clip_if_too_long],
+    recurrence.check_forget_bias: (
+        [bias_by_logarithms, bias_by_torch],
         {
-            clip_each_number: "([[3.0, 0.0], [0.0, 4.0]]",
-            clip_each_row: "([[3.0, 0.0], [0.0, 4.0]]",
-            clip_by_the_square: "([[3.0, 0.0], [0.0, 4.0]]",
-            clip_by_the_sum: "([[3.0, 0.0], [0.0, 4.0]]",
-            clip_without_dividing: "([[3.0, 0.0], [0.0, 4.0]]",
-            clip_always: "([0.3",
-            clip_to_one: "([6.0, -8.0]",
-            clip_by_its_direction: "([0.0, 0.0]",
+            bias_that_is_the_gate: "(1, 0.1)",
+            bias_that_is_never_negative: "(1, 0.1)",
+            bias_by_tanh: "(1, 0.1)",
+            bias_of_the_opposite: "(1, 0.1)",
+            bias_for_one_step: "(2, 0.25)",
+            bias_by_dividing: "(2, 0.25)",
+            bias_by_the_root: "(50, 0.4)",
+            bias_of_chrono: "(50, 0.4)",
         },
     ),
     recurrence.check_lstm_step: (

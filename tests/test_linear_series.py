@@ -1,0 +1,48 @@
+"""What lesson 09b says and doesn't show: two ways to one estimate, a series without an order."""
+
+import torch
+from torch.testing import assert_close
+
+from coursekit.evaluate.likelihood import gaussian_nll
+from coursekit.models.baselines import fit_ar
+
+TRUTH = 0.25, 1.5, -0.75  # c, a_1, a_2
+
+
+def test_gradient_descent_on_the_likelihood_finds_least_squares():
+    c, a1, a2 = TRUTH
+    series = [1.0, 1.0]
+    for pea in torch.randn(20_000, generator=torch.Generator().manual_seed(42)).tolist():
+        series.append(c + a1 * series[-1] + a2 * series[-2] + pea)
+    x = torch.tensor(series, dtype=torch.float64)
+    lags = torch.stack([torch.ones_like(x[2:]), x[1:-1], x[:-2]], 1)
+    parameters = torch.zeros(4, dtype=torch.float64, requires_grad=True)  # and ln σ
+    for _ in range(1500):
+        loss = gaussian_nll(x[2:], lags @ parameters[:3], parameters[3]).mean()
+        (gradient,) = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            parameters -= 0.05 * gradient
+    by_squares = fit_ar(x, 2)
+    assert_close(parameters.detach()[:3], by_squares, rtol=0, atol=1e-8)
+    errors = x[2:] - lags @ by_squares
+    assert_close(parameters.detach()[3].exp(), errors.std(correction=0), rtol=1e-6, atol=0)
+    assert_close(by_squares, x.new_tensor(TRUTH), rtol=0, atol=0.02)
+
+
+def test_a_hidden_markov_model_has_no_order():
+    """However many symbols are given, one more before them lowers the entropy of the next."""
+    switch = torch.tensor([[0.95, 0.05], [0.05, 0.95]], dtype=torch.float64)  # mood → next mood
+    shows = torch.tensor([[0.8, 0.2], [0.2, 0.8]], dtype=torch.float64)  # mood → symbol
+    paths = torch.tensor([[0.5, 0.5]], dtype=torch.float64)  # p(symbols so far, mood)
+    entropy = [0.0]
+    for _ in range(12):  # 4,096 sequences in the end
+        paths = torch.cat([(paths * shows[:, symbol]) @ switch for symbol in (0, 1)])
+        p = paths.sum(1)
+        entropy.append(-(p * p.log()).sum().item())
+    given = torch.tensor(entropy, dtype=torch.float64).diff()  # of the next symbol, given k
+    wanted = torch.tensor([0.6931, 0.6397, 0.6184, 0.6069], dtype=torch.float64)
+    assert_close(given[:4], wanted, rtol=0, atol=5e-5)
+    assert_close(given[11].item(), 0.59605, rtol=0, atol=5e-6)
+    gains = -given.diff()
+    assert gains.min() > 4e-5
+    assert (gains.diff() < 0).all()  # each adds less than the one before
