@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 2 · Why does a network fail to start?
 #
-# You build a small network that guesses the next letter of a name. It trains, but it starts so badly that it never catches up, and with twenty layers it may not train at all. What goes wrong, how can you see it, and what fixes it?
+# You build a small network that guesses the next letter of a name. It trains, but it starts so badly that it never catches up; with twenty layers it may not train at all. What goes wrong, how can you see it, and what fixes it?
 #
 # **Before**: lessons 0 (tensors, gradients, the training loop) and 1 (pairs of letters, the loss in nats).
 #
@@ -32,9 +32,9 @@ scoreboard("names", own=False)
 # %% [markdown]
 # ## 2.1 Letters as vectors
 #
-# A table of counts keeps a row for each context, and what it learns about *ema* tells it nothing about *ima*. A network has a chance to notice that *e* and *i* behave alike. (Side lesson 2b checks whether it does.)
+# A table of counts keeps a row for each context, and what it learns about *ema* tells it nothing about *ima*. A network has a chance to notice that *e* and *i* behave alike. (Side lesson 2b checks.)
 #
-# First the examples: three letters, and the letter that follows. The **validation** names (lesson 1: development names) are kept aside. No network is trained on them. They tell us how good it is, and which learning rate to take.
+# First the examples: three letters, and the letter that follows. The **validation** names (lesson 1: development names) are kept aside. No network is trained on them. They tell us how good it is, and what learning rate to take.
 
 
 # %%
@@ -333,11 +333,11 @@ records = [read_record(f"names-{file}").result["validation"] for file in files]
 left, right = plt.subplots(1, 2, figsize=(7.2, 3.8), width_ratios=[1.5, 1])[1]
 for k, (name, losses) in enumerate(curves.items()):
     left.semilogy(range(1000, 20_001), np.convolve(losses, [1e-3] * 1000, "valid"))
-    left.text(5000, (4.7, 2.66, 2.42)[k], name, color=f"C{k}")
+    left.text(5000, (4.7, 2.7, 2.03)[k], name, color=f"C{k}")
     right.plot(log[name].value, -k, "o", color=f"C{k}", markersize=8)
     right.plot(records[k], -k, "D", color=f"C{k}", markerfacecolor="white")
 left.text(14_800, 3.3, "lr falls ▶", ha="right")
-left.set(xlabel="step", ylabel="loss (nats), mean of 1,000 batches")
+left.set(xlabel="step", ylabel="loss (nats), mean of 1,000 batches", ylim=(1.95, 8.3))
 left.set_yticks(ticks := [2.1, 2.3, 2.5, 3, 4, 6, 8], ticks)
 left.minorticks_off()
 left.set_xticks([0, 5000, 10_000, 15_000, 20_000], ["0", "5,000", "10,000", "15,000", "20,000"])
@@ -647,7 +647,7 @@ figure("one-example", alt="A histogram of the unit's values, and one line: the e
 # %% [markdown]
 # In training the same example looks different in every batch. In evaluation it has one value. (The running mean is off by two to three per cent of a standard deviation.)
 #
-# Does batch norm pay off in a single layer that starts well? No: in our 20,000 steps it is a little worse. In 200,000 recorded ones it comes out level on the validation names, with a *higher* training loss. (The lecture reports 2.1048.) The other examples act as noise, and one explanation is that noise makes memorising harder. Here batch norm pays off in a deep network whose gain is wrong. (Deep networks of today also have paths around their layers, *residual connections*: lesson 6.)
+# Does batch norm pay off in a single layer that starts well? No: in our 20,000 steps it is a little worse. In 200,000 recorded ones it comes out level on the validation names, with a *higher* training loss. (The lecture reports 2.1048.) The other examples act as noise, and one explanation is that noise makes memorising harder. Here batch norm pays off in a deep network whose gain is wrong. (Networks of today also have *residual connections*: lesson 6.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.5 (build, 20 minutes).** Once trained, a batch norm multiplies by fixed numbers and adds fixed numbers. So does the linear layer before it, and two such layers in a row are one. That is how these networks are shipped. Write `fold`: return a matrix `A` and a bias `a` such that `x @ A + a` equals what the normalisation gives for `x @ weights` in evaluation.

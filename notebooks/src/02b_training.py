@@ -422,11 +422,13 @@ claim(sgd_longest_to_shortest=with_sgd, adamw_longest_to_shortest=with_adamw)
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 plt.figure(figsize=(5.4, 4))
 often = [(train[:, :3] == k).any(1).double().mean().item() for k in range(27)]
-for color, (name, each) in zip(("C0", "C1"), lengths.items(), strict=True):
+for color, each in zip(("C0", "C1"), lengths.values(), strict=True):
     plt.plot(often, each, "o", color=color, markersize=5)
-    for letter in "qxea.":
-        k, text = vocabulary.encode(letter)[0], letter.replace(".", "start")
-        plt.text(often[k], each[k] * 1.15, text, color=color, weight="bold", ha="center")
+    for letter in "qxea":
+        k = vocabulary.encode(letter)[0]
+        plt.text(often[k], each[k] * 1.15, letter, color=color, weight="bold", ha="center")
+plt.text(often[0], lengths["SGD"][0] * 1.15, "start", color="C0", ha="center")
+for color, name in (("C0", "SGD"), ("C1", "Adam")):
     plt.text(0.003, {"SGD": 0.0065, "Adam": 0.04}[name], name, color=color)
 plt.gca().set(xscale="log", yscale="log", xlim=(0.002, 0.7), ylim=(0.003, 0.3))
 plt.xticks([0.01, 0.1], ["1 %", "10 %"])
@@ -507,12 +509,12 @@ plt.text(trained["first recipe"], -0.45, "training", color="C0", ha="right")
 plt.text(losses["first recipe"].mean(), -0.45, "validation", color="C1")
 plt.text(trained["24 numbers"], 5.65, "a wide gap: overfitting", ha="left")
 better = read_record("names-scaled").result["validation"]
-for loss, text in {2.1577: "lecture", better: "its start fixed"}.items():
+for loss, text, row in ((2.1577, "lecture", 4.5), (better, "start fixed", 7.5)):
     plt.axvline(loss, color="black", linestyle=":", linewidth=1.5, zorder=0)
-    plt.text(loss + 0.003, 7.5, f"{text},\n200,000\nsteps", va="center", fontsize=9)
+    plt.text(loss + 0.003, row, f"{text},\n200,000\nsteps", va="center", fontsize=9)
 plt.gca().set(xlabel="nats per letter", xlim=(1.97, 2.235), ylim=(8.6, -1))
 plt.yticks(range(len(ladder)), list(ladder))
-plt.title("Each change but the last lowers the validation loss")
+plt.title("Each change but the last lowers the loss")
 figure(
     "ladder",
     alt="Training and validation loss of nine recipes, each lower; the last two are level.",
