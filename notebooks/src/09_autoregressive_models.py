@@ -187,7 +187,7 @@ fair, loaded = torch.tensor([[0.5, 0.5], [0.9, 0.1]])  # two coins
 claim(kl_fair_to_loaded=kl(fair, loaded), kl_loaded_to_fair=kl(loaded, fair))
 
 # %% [markdown]
-# The two directions differ, as two coins show: KL is no distance. Training makes that from the data to the model small. So a model that rules out an image that occurs has an infinite loss.
+# The two directions differ, as two coins show: KL is no distance. Training makes $\mathrm{KL}(\text{data} \,\|\, \text{model})$ small. So a model that rules out an image that occurs has an infinite loss.
 #
 # **Predict.** Take the table of the training images, with all 64 pixels. For how many of the 200 validation images is its loss infinite?
 
@@ -232,7 +232,7 @@ figure("densities", alt="As σ falls, training points rise on and on; new points
 #
 # The simplest factor reads nothing. Each pixel has its own probability: how often it had ink in training.
 #
-# The next one reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$. This is a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix.
+# The next model reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$. This is a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix.
 
 
 # %%
@@ -295,7 +295,7 @@ claim(of_a_pair_of_independent_pixels=(independent - pairs).fill_diagonal_(0).ab
 #
 # **MADE** (Germain et al. 2015) is *one* network for all pixels. In an ordinary network each output would read its own pixel. So MADE multiplies each weight matrix by a **mask** of zeros and ones, which cuts every path from a pixel to itself or to an earlier one's output.
 #
-# The rule: count the pixels from 1, in their order, and give each hidden unit a number $m$, from 1 to $D - 1$.
+# The rule: count the pixels from 1, in their order, and give each hidden unit a number $m$, from 1 to $D - 1$. $D$ is the number of pixels.
 #
 # - A unit with number $m$ reads pixels 1 … $m$.
 # - Pixel $d$ reads the units whose number is *below* $d$.
@@ -375,7 +375,7 @@ copied = nats(train_on(train, autoencoder, decay=0.0)(val), val)
 print(f"MADE: {nats(made(val), val).mean():.2f} nats; autoencoder: {copied.mean():.2f}")
 
 # %% [markdown]
-# MADE is 1.6 nats better than the FVSBN. The autoencoder's number is a fraction of anything so far. Is it a likelihood?
+# MADE is 1.6 nats better than the FVSBN. The autoencoder's loss is far below anything so far. Is it a likelihood?
 #
 # Take the gradient of each logit with respect to each pixel, for both, and for the averaged logits of the opening:
 
@@ -414,7 +414,7 @@ figure("jacobian", alt="MADE fills a triangle, averaged logits all but the diago
 #
 # ## 9.5 The same weights at every pixel
 #
-# MADE learns what an edge is once for each place. A convolution slides one small window of weights over the whole image. To predict the pixel in its middle, it may read only those before it, row by row: a **masked convolution** (van den Oord et al. 2016a).
+# In MADE each pixel has weights of its own, so an edge is learnt anew at every place. A convolution slides one small window of weights over the whole image. To predict the pixel in its middle, it may read only those before it, row by row: a **masked convolution** (van den Oord et al. 2016a).
 #
 # The first layer leaves out the middle itself (mask A). Later layers may keep it (mask B), for by then the middle holds only what came before.
 #
@@ -446,9 +446,7 @@ compare_guess(guess, seen.sum().item(), unit="pixels")
 # %% [markdown]
 # Six are never read, however many layers there are: the **blind spot**. Each layer goes one row up and at most *one column to the right*.
 #
-# The remedy (van den Oord et al. 2016b) keeps two images of features. The **vertical stack** `above` reads whole rows, up to its own. The **horizontal stack** `left` reads its own row from the left, and takes what `above` knows *one row higher*.
-#
-# The image that enters `left` is moved one pixel to the right: "up to the pixel itself" then means "up to its left neighbour".
+# The remedy (van den Oord et al. 2016b) keeps two images of features. The **vertical stack** `above` reads whole rows, up to its own. The **horizontal stack** `left` reads its own row from the left, and takes what `above` knows *one row higher*. Its image enters moved one pixel to the right, so that no pixel reads itself.
 #
 # Below the picture are controls: from which pixel is the blind spot largest?
 
@@ -555,7 +553,7 @@ claim(second_stack_gains=(one - two).mean())
 #
 # Now train from more seeds, and read the test images. Your run reads them once. We read them several times while this lesson was written, and made some choices in between. So don't trust a tenth between two kinds of model.
 #
-# After ± stands the standard error of the *paired* difference, image by image:
+# Scores are means over seeds. After ± stands the standard error of the *paired* difference, image by image:
 
 
 # %%
@@ -590,7 +588,7 @@ claim_order(random_order_beats_rows=(scored[1], scored[2]), mixture_beats_made=t
 # %% [markdown]
 # A random order helps MADE a little. Mixing four orders helps nearly four times as much.
 #
-# What do they draw? A sample of the mixture comes from one of its models, each as likely. Below each sample stands the training image from which the fewest pixels differ; a copier's would be the same. Last, as a yardstick, come real test images.
+# What do they draw? Below each sample stands the training image from which the fewest pixels differ; for a copier, the two would be equal. Last, as a yardstick, come real test images.
 
 
 # %%
@@ -634,7 +632,7 @@ figure("samples", alt="Five pairs of rows: noise, rough strokes, digits, and rea
 #
 # **What still fails.** Drawing one pixel at a time is slow. And images have no order. Series do: side lessons 9b and 9c.
 #
-# All models here say $p(x)$ exactly. Other families don't:
+# All models here say $p(x)$ exactly. Most other families don't:
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
