@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit import data
 from coursekit.evaluate.images import all_images, image_nll, total_probability
 from coursekit.inside.certify import certify
 from coursekit.layers.masked import earlier
@@ -213,6 +214,35 @@ def test_the_gradients_of_all_batches_average_to_that_of_all_images():
 
     of_batches = torch.stack([gradient(x) for x in images.split(12)]).mean(0)
     assert_close(of_batches, gradient(images), rtol=0, atol=1e-12)
+
+
+def test_kl_and_nll_are_lowest_at_the_frequency_of_the_data():
+    p = torch.tensor([0.7, 0.3], dtype=torch.float64)
+    q = torch.stack([grid := torch.linspace(0.02, 0.98, 97, dtype=torch.float64), 1 - grid], 1)
+    kl, nll = (p * (p / q).log()).sum(1), -(p * q.log()).sum(1)
+    assert_close(kl, nll + (p * p.log()).sum(), rtol=0, atol=1e-12)
+    assert grid[kl.argmin()].item() == pytest.approx(0.7)
+    assert grid[nll.argmin()].item() == pytest.approx(0.7)
+    assert kl.min().item() == pytest.approx(0, abs=1e-12)
+    assert (kl > 1e-5).sum() == 96
+
+
+def test_a_network_for_each_pixel_fits_the_training_images_better_than_an_fvsbn():
+    images = torch.tensor(data.digits()).float()[:1300]
+
+    def nll_after(steps, model, lr):
+        optimiser = torch.optim.Adam(model.parameters(), lr)
+        for rows in torch.randint(1300, (steps, 100), generator=torch.Generator().manual_seed(0)):
+            optimiser.zero_grad()
+            loss = F.binary_cross_entropy_with_logits(model(images[rows]), images[rows])
+            loss.backward()
+            optimiser.step()
+        return image_nll(model, images).mean().item()
+
+    torch.manual_seed(0)
+    networks = nll_after(150, PixelNetworks(64, 16), lr=0.03)
+    logistic = nll_after(1000, FVSBN(64), lr=0.03)
+    assert networks < logistic - 1
 
 
 def test_the_lesson_gives_the_split_that_the_benchmarks_loader_asserts():

@@ -54,12 +54,15 @@ def check_stacks(solution: Callable[..., tuple[Tensor, Tensor]]) -> None:
     k_above = torch.tensor([[[[1.0, 10.0, 100.0], [2.0, 20.0, 200.0]]]])
     k_left = torch.tensor([[[[1.0, 10.0]]]])
     two = torch.cat([image, 10 - image], 1)
+    link = torch.tensor([[1.0, 2.0], [0.0, 3.0]])
     wide = torch.arange(60.0).view(2, 2, 3, 5)
+    batch = torch.arange(1.0, 81.0).view(2, 2, 4, 5)
     cases = [
         (zero, image, k_above, k_left, none),
         (image, zero, k_above, k_left, none),
         (image, zero, k_above, k_left, torch.ones(1, 1)),
-        (two, two, wide, torch.ones(2, 2, 1, 3), torch.tensor([[1.0, 2.0], [0.0, 3.0]])),
+        (two, two, wide, torch.ones(2, 2, 1, 3), link),
+        (batch, batch, wide[..., :3], torch.ones(2, 2, 1, 2), link),
     ]
 
     def name(*arguments: Tensor) -> dict[str, Tensor]:

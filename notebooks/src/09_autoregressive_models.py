@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9 · What is a likelihood?
 #
-# A model of images says how probable each image is. A well-known repository reports two losses for the same data and nearly the same network: 94.5 nats an image, and 79.3. The second would be level with PixelRNN, a far deeper network (79.2). But it isn't a likelihood. How can you tell?
+# A model of images says how probable each image is. A well-known repository reports two losses for the same data and nearly the same network: 94.5 nats an image, and 79.3. The second would be level with PixelRNN, a far deeper network. But it isn't a likelihood. How can you tell?
 #
 # You build models that draw digits pixel by pixel, with a likelihood you can check.
 #
@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: Karpathy's pytorch-made (2018; the opening), Frey (1998), Larochelle and Murray (2011), Uria et al. (2014), Germain et al. (2015), van den Oord et al. (2016a, PixelRNN; 2016b).
+# **Sources**: Karpathy's pytorch-made (2018; the opening), Frey (1998), Germain et al. (2015), van den Oord et al. (2016a, PixelRNN; 2016b).
 
 # %% tags=["setup", "machine"]
 import matplotlib.pyplot as plt
@@ -21,18 +21,17 @@ from torch.testing import assert_close
 
 from coursekit import data
 from coursekit.evaluate.images import all_images, image_nll, mixture_nll, table_of_nll
-from coursekit.evaluate.likelihood import compare_losses
 from coursekit.exercises import answer_or
 from coursekit.exercises import made as exercises
 from coursekit.notebook import Score, claim, claim_order, compare_guess, figure
-from coursekit.notebook import keep_sample, pictures, scoreboard, setup, show
+from coursekit.notebook import keep_sample, pictures, scoreboard, setup
 
 device = setup("09_autoregressive_models", seed=42)
 
 # %% [markdown]
 # ## 9.1 Too good to be true
 #
-# The data are 1,797 handwritten digits of 8 × 8 pixels, each pixel ink or paper. 1,300 images are for training, 200 for every choice we make (the *validation images*), and 297 are put away until the end.
+# The data are 1,797 handwritten digits of 8 × 8 pixels, each pixel ink or paper: 1,300 for training, 200 for every choice we make (the *validation images*), and 297 put away until the end.
 
 # %% tags=["figure"]
 digits = torch.tensor(data.digits()).float()
@@ -43,11 +42,15 @@ ax.set_title("Forty of the digits to learn from: 64 pixels each, ink or paper")
 figure("digits", alt="Two rows of twenty small handwritten digits in black and white pixels.")
 
 # %% [markdown]
-# An **autoregressive** model takes the pixels in some order and predicts each from those before it. The library's `MADE` is one (you build it in section 9.5): it maps an image to 64 logits, one a pixel. Its loss is the sum of 64 cross-entropies. Its **dropout** sets a random half of the hidden units to 0 at each training step (and doubles the others), so that it can't learn the images by heart. Training is the loop of lesson 2 with a better optimiser.
+# An **autoregressive** model takes the pixels in some order and predicts each from those before it. Its loss for an image is a sum of 64 cross-entropies, one a pixel.
+#
+# The library's `MADE` is such a model: a network from an image to 64 logits. You build it in section 9.4.
+#
+# Training is the loop of lesson 2 with a better optimiser, and with **dropout**: each training step sets a random half of the hidden units to 0, so that the network can't learn the images by heart.
 
 
 # %%
-from coursekit.models.made import FVSBN, MADE, MADEConfig, PixelNetworks, made_masks
+from coursekit.models.made import FVSBN, MADE, MADEConfig, made_masks
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
 
@@ -92,7 +95,7 @@ claim(one_order=each.mean(), averaged_logits=averaged.mean())
 # %% [markdown]
 # From the same four networks, nearly three nats less: each digit sixteen times as probable, for free.
 #
-# Here is the decisive test. The probabilities of all possible images sum to 1. Of 64 pixels there are too many, so cut 5 × 2 pixels out of the middle: $2^{10} = 1{,}024$ images, few enough to try. Train four small models on those.
+# Here is the decisive test. The probabilities of all possible images sum to 1. Of 64 pixels there are too many images to try, so cut 5 × 2 pixels out of the middle. That leaves $2^{10} = 1{,}024$ images. Train four small models on those.
 #
 # **Predict.** Each model gives the 1,024 images probabilities that sum to 1. What is the sum when the logits are averaged?
 
@@ -119,9 +122,9 @@ plt.title("Averaged logits hand out more probability than there is")
 figure("sums", alt="Four curves rise to 1 and stay; that of averaged logits rises above 1.")
 
 # %% [markdown]
-# How can that be? Take images of two pixels that are always equal. One order predicts the second pixel from the first, the other the first from the second. Average the logits, and *each* pixel is read off the other: both 00 and 11 get a probability of nearly 1. The sum is nearly 2. With four orders, two pixels read each other unless all four put them in the same sequence.
+# How can that be? Take images of two pixels that are always equal. One order predicts the second pixel from the first, the other the first from the second. Average the logits, and *each* pixel is read off the other. Both images that occur, 00 and 11, get a probability of nearly 1, and the sum is nearly 2.
 #
-# So the images were given away, not predicted. The repository's 79.3 averages the logits of ten orders (`xbhat` in [run.py](https://github.com/karpathy/pytorch-made/blob/master/run.py), which scores the validation images); 94.5 is one order.
+# So the images were given away, not predicted. The repository's 94.5 is one order; its 79.3 averages the logits of ten, `xbhat` in [run.py](https://github.com/karpathy/pytorch-made/blob/master/run.py). Its data are MNIST's digits made binary, 50,000 images to train on and 10,000 each for validation and test.
 #
 # There is an honest average: that of the probabilities *of whole images*. Four sums of 1 average to 1.
 
@@ -149,7 +152,7 @@ mixture = answer_or(average_models, mixture_nll)
 claim(honest_average=mixture(each).mean(), sum_of_honest_average=one_each.mean(0).sum())
 
 # %% [markdown]
-# That is what four orders are worth: a quarter of a nat. A **mixture** like this is a likelihood if each of its parts is one.
+# That is what four orders are worth: about a quarter of a nat. A **mixture** like this is a likelihood if each of its parts is one.
 #
 # ## 9.2 One pixel after the other
 #
@@ -157,44 +160,15 @@ claim(honest_average=mixture(each).mean(), sum_of_honest_average=one_each.mean(0
 #
 # $$p(a, b, c) = p(a)\; p(b \mid a)\; p(c \mid a, b)$$
 #
-# and so in any other order. Check it on a table: take three pixels of the middle, below one another, and count the eight combinations:
-
-# %%
-code = train[:, [19, 27, 35]] @ torch.tensor([4.0, 2.0, 1.0])
-table = torch.bincount(code.long(), minlength=8).view(2, 2, 2) / 1300  # p(a, b, c)
-a, ab = table.sum((1, 2)), table.sum(2)
-b_after_a, c_after_ab = ab / a[:, None], table / ab[..., None]
-assert_close(a[:, None, None] * b_after_a[..., None] * c_after_ab, table)
-assert len(str(2**784)) == 237
-
-# %% [markdown]
-# Each factor sums to 1 over its own pixel, so the product does over all images. Autoregressive models say $p(x)$ exactly; other families give a bound on it (the *evidence lower bound*), or only draw:
-
-# %% tags=["figure", "folded"]
-from coursekit.notebook.diagram import Diagram
-
-d, root = Diagram(), "models of images"
-kinds = [
-    "p(x) exactly:\nautoregressive,\nflows",
-    "a bound:\nvariational auto-\nencoders, diffusion",
-]
-d.box(root, 0, 0, columns=3, kind="data")
-for k, kind in enumerate([*kinds, "no p(x):\nadversarial\nnetworks"]):
-    d.box(kind, k, 1, kind="data")
-    d.arrow(root, kind)
-d.draw()
-figure("family", alt="Models give p(x) exactly, or a bound on it, or only draw.")
-
-# %% [markdown]
-# The benchmark of the opening is MNIST with its pixels made binary, 50,000 images to train on and 10,000 each for validation and test.
+# and so in any other order. Each factor sums to 1 over its own pixel, so the product sums to 1 over all images.
 #
-# ## 9.3 Why not just count?
+# Then why not simply count? A table that gives each image its frequency has the smallest training loss of all models.
 #
-# All models here are trained in one way: make the mean negative log-likelihood (NLL) of the training images small. The **Kullback–Leibler divergence** (KL) says how far a distribution $q$ is from $p$:
+# That loss is the mean negative log-likelihood (NLL) of the training images. Let $p$ be the table, and $q$ the probabilities of a model. The **Kullback–Leibler divergence** (KL) says how far $q$ is from $p$:
 #
 # $$\mathrm{KL}(p \,\|\, q) = \sum_x p(x) \log \frac{p(x)}{q(x)} = \underbrace{-\sum_x p(x) \log q(x)}_{\text{mean NLL of } q} \;-\; \underbrace{\Big(-\sum_x p(x) \log p(x)\Big)}_{\text{entropy of } p}$$
 #
-# It is never negative, and 0 only if $p = q$. Let $p$ be the table of the training images, counted. Its **entropy** is a fixed number, so the $q$ of the smallest NLL is that of the smallest KL. On the 1,024 small images all three can be computed:
+# It is never negative, and 0 only if $q = p$. The entropy is a fixed number, so the smallest NLL is that of the table. On the 1,024 small images all three can be computed:
 
 
 # %%
@@ -209,13 +183,13 @@ nll, entropy = -q[numbers].log().mean(), -torch.special.xlogy(p, p).sum()
 print(f"NLL {nll:.4f} − entropy {entropy:.4f} = {nll - entropy:.4f}; KL {kl(p, q):.4f}")
 assert abs(nll - entropy - kl(p, q)) < 1e-7
 
-fair, loaded, ink_70 = torch.tensor([[0.5, 0.5], [0.9, 0.1], [0.7, 0.3]])
+fair, loaded = torch.tensor([[0.5, 0.5], [0.9, 0.1]])  # two coins
 claim(kl_fair_to_loaded=kl(fair, loaded), kl_loaded_to_fair=kl(loaded, fair))
 
 # %% [markdown]
-# The two directions differ: KL is no distance. Training uses the first, in which the data come first: a model that rules out an image that occurs has an infinite loss.
+# The two directions differ, as two coins show: KL is no distance. Training makes $\mathrm{KL}(\text{data} \,\|\, \text{model})$ small. So a model that rules out an image that occurs has an infinite loss.
 #
-# **Predict.** The smallest training loss of all belongs to the table itself, each training image as probable as it is frequent: KL 0. For how many of the 200 validation images (all 64 pixels) is its loss infinite?
+# **Predict.** Take the table of the training images, with all 64 pixels. For how many of the 200 validation images is its loss infinite?
 
 # %% tags=["predict"]
 guess = None  # 0 to 200
@@ -223,13 +197,16 @@ guess = None  # 0 to 200
 # %%
 ruled_out = torch.cdist(val, train, p=1).min(1).values > 0
 claim(images_ruled_out_by_the_table=ruled_out.sum())
+assert len(str(2**784)) == 237  # digits of the number of images of 28 × 28 pixels
 compare_guess(guess, ruled_out.sum().item(), unit="images")
 
 # %% [markdown]
-# So the smallest training loss isn't the goal: the loss on images that were held out is. Real numbers go further: their models give a *density*, without an upper bound. Put a normal distribution on each of 50 training points, and make it narrower:
+# So the smallest training loss isn't the goal. What counts is the loss on images that were held out.
+#
+# For real numbers a model gives a *density*, which has no upper bound. Put a normal distribution on each of 50 training points, and make it narrower:
 
 
-# %%
+# %% tags=["figure"]
 g = torch.Generator().manual_seed(0)
 points, others = torch.randn(1050, generator=g).double().split([50, 1000])
 
@@ -240,40 +217,29 @@ def log_density(at, sigma):
 
 
 claim(log_density_at_a_millionth=log_density(points, 1e-6))
-
-# %% tags=["figure", "folded"]
-left, right = plt.subplots(1, 2, figsize=(9, 3.9))[1]
-theta, sigmas = torch.linspace(0.02, 0.98, 97), np.logspace(0.5, -3, 36)
-of_kl = torch.stack([kl(ink_70, torch.stack([t, 1 - t])) for t in theta])
-left.plot(theta, of_kl, label="KL")
-left.plot(theta, of_kl - (ink_70 * ink_70.log()).sum(), label="NLL")
-left.set(xlabel="model's p(ink); the data's: 0.7", ylabel="nats", ylim=(0, 2), title="One minimum")
+ax, sigmas = plt.subplots(figsize=(8, 3.7))[1], np.logspace(0.5, -3, 36)
 for at, name in ((points, "training\npoints"), (others, "new points")):
-    right.semilogx(sigmas, [log_density(at, s) for s in sigmas], label=name)
-right.set(xlim=(3, 1e-3), ylim=(-12, 4), xlabel="σ of each normal distribution")
-right.set(ylabel="mean log density", title="Densities: raised without end")
-pictures.name_lines(left)
-pictures.name_lines(right)
-figure("kl", alt="Left: KL and NLL are lowest at 0.7. Right: training rises, new points fall.")
+    ax.semilogx(sigmas, [log_density(at, s) for s in sigmas], label=name)
+ax.set(xlim=(3, 1e-3), ylim=(-12, 4), xlabel="σ of each normal distribution: narrower →")
+ax.set(ylabel="mean log density", title="Training points gain without end, new points lose")
+pictures.name_lines(ax)
+figure("densities", alt="As σ falls, training points rise on and on; new points fall.")
 
 # %% [markdown]
-# A table for 28 × 28 = 784 pixels would need a number for each of $2^{784}$ images, nearly all 0. So every model from here on keeps the chain, and replaces the table of each factor by something small that *computes* $p(x_d = 1)$ from the earlier pixels.
+# Back to pixels. A table knows nothing of an image that it hasn't counted. So every model from here on keeps the chain rule, and *computes* each factor from the earlier pixels.
 #
-# ## 9.4 A logistic regression for each pixel
+# ## 9.3 A logistic regression for each pixel
 #
-# The simplest factor reads nothing: each pixel has its own probability, that of ink in the training images. (Plus half an image of each kind.)
+# The simplest factor reads nothing. Each pixel has its own probability: how often it had ink in training.
+#
+# The next model reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$. This is a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix.
+
 
 # %%
-ink = (train.sum(0) + 0.5) / (len(train) + 1)
+ink = (train.sum(0) + 0.5) / (len(train) + 1)  # as if half an image more had ink: never 0 or 1
 logits = (ink / (1 - ink)).log()
-scores = {"independent pixels": nats(logits.expand_as(val), val)}
-print(f"{scores['independent pixels'].mean():.2f} nats; one half each: {64 * np.log(2):.1f}")
-
-# %% [markdown]
-# The next model reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$, a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix. That makes 64 · 65 / 2 parameters (for 784 pixels, 307,720).
 
 
-# %%
 class OurFVSBN(nn.Module):
     def __init__(self, n=64):
         super().__init__()
@@ -285,8 +251,8 @@ class OurFVSBN(nn.Module):
 
 raster = torch.arange(64)
 fvsbn = train_on(train, OurFVSBN(), lr=0.03, decay=0.1, steps=1500)
-scores["FVSBN"] = nats(fvsbn(val), val)
-print(f"{64 * 65 // 2:,} parameters: {scores['FVSBN'].mean():.2f} nats")
+print(f"independent pixels: {nats(logits.expand_as(val), val).mean():.2f} nats")
+print(f"FVSBN, {64 * 65 // 2:,} parameters: {nats(fvsbn(val), val).mean():.2f} nats")
 
 # %% tags=["figure", "folded"]
 panels = plt.subplots(1, 4, figsize=(9, 2.7))[1]
@@ -296,28 +262,15 @@ for ax, (row, column) in zip(panels, [(2, 3), (4, 2), (4, 5), (6, 4)], strict=Tr
     ax.imshow(w.view(8, 8), cmap=colours, vmin=-2, vmax=2)
     ax.plot(column, row, "ks", markersize=9)
     ax.set(xticks=[], yticks=[], title=f"row {row}, column {column}")
-plt.suptitle("What a pixel (black) listens to: blue makes ink likelier, red less likely")
+plt.suptitle("What a pixel (black) reads: blue makes ink likelier, red less; grey comes later")
 figure("weights", alt="Four pixels and their weights: blue right above each, later pixels grey.")
 
 # %% [markdown]
-# Seven nats better, and a person can read some of why: in all four, the pixel right above is blue, for strokes go on. (Later pixels are grey. The deepest colours, at the edges, belong to pixels that rarely have ink; those that never have any stay white.)
+# Seven nats better, and a person can read some of why. In all four pictures the pixel right above is blue: strokes go on. The deepest colours, at the edges, belong to pixels that rarely have ink.
 #
-# A logistic regression can't say "ink if *exactly one* of two neighbours is". A network can. So give each pixel its own, with 16 hidden units (34,368 parameters in all):
-
-
-# %%
-torch.manual_seed(0)
-networks = train_on(train, PixelNetworks(64, d_hidden=16), lr=0.05)
-scores["a network a pixel"] = nats(networks(val), val)
-for name, model in {"FVSBN": fvsbn, "a network a pixel": networks}.items():
-    losses = nats(model(train), train).mean(), scores[name].mean()
-    print("{}: training {:.2f}, validation {:.2f}".format(name, *losses))
-claim(networks_gain_on_training=(nats(fvsbn(train), train) - nats(networks(train), train)).mean())
-
-# %% [markdown]
-# Better again. But 64 networks learn 64 times what an edge is, each from the same 1,300 images. They should share.
+# What does the FVSBN *draw*? Take the pixels in order, and draw each with the probability that the model gives it after those drawn already: **ancestral sampling**. Images then come out as often as the model says.
 #
-# What does the FVSBN *draw*? Take the pixels in order, and draw each with the probability that the model gives it after those drawn already: **ancestral sampling**. Images then come out as often as the model says. So each pixel should have ink as often as in training, and each *pair* of pixels, too. Independent pixels pass the first test and fail the second:
+# So each pixel should have ink as often as in training, and each *pair* of pixels, too. Independent pixels fail on pairs:
 
 
 # %%
@@ -336,11 +289,29 @@ claim(largest_error_of_a_pair=(of_fvsbn - pairs).abs().max())
 claim(of_a_pair_of_independent_pixels=(independent - pairs).fill_diagonal_(0).abs().max())
 
 # %% [markdown]
-# ## 9.5 One network, some connections cut
+# But a logistic regression can't say "ink if *exactly one* of two neighbours is". A network can. Give each pixel its own, and 64 networks learn 64 times what an edge is, each from the same 1,300 images. They should share.
 #
-# NADE (Larochelle and Murray 2011) was the first to share weights. **MADE** (Germain et al. 2015) needs a single pass: it is *one* network for all pixels. In an ordinary network each output would read its own pixel. So MADE multiplies each weight matrix by a **mask** of zeros and ones that cuts every path from a pixel to itself or to an earlier one's output.
+# ## 9.4 One network, some connections cut
 #
-# The rule: count the pixels from 1, in their order. Give each hidden unit a number $m$, from 1 to $D - 1$. A unit with number $m$ reads pixels 1 … $m$. Pixel $d$ reads the units whose number is *below* $d$. So whatever reaches pixel $d$ came from pixels below $d$.
+# **MADE** (Germain et al. 2015) is *one* network for all pixels. In an ordinary network each output would read its own pixel. So MADE multiplies each weight matrix by a **mask** of zeros and ones, which cuts every path from a pixel to itself or to an earlier one's output.
+#
+# The rule: count the pixels from 1, in their order, and give each hidden unit a number $m$, from 1 to $D - 1$. $D$ is the number of pixels.
+#
+# - A unit with number $m$ reads pixels 1 … $m$.
+# - Pixel $d$ reads the units whose number is *below* $d$.
+#
+# So whatever reaches pixel $d$ came from pixels below $d$. Here is the rule for five pixels and eight units:
+
+# %% tags=["figure", "folded"]
+order, m = torch.tensor([2, 0, 3, 1, 4]), [1, 2, 3, 4, 1, 2, 3, 4]
+hidden, output = (mask.float() for mask in made_masks(order, [8]))
+left, middle, right = plt.subplots(1, 3, figsize=(9, 4), width_ratios=[5, 8, 5])[1]
+pictures.draw_numbers(left, hidden, rows=m).set(xlabel="reads pixel", ylabel="unit, by its m")
+pictures.draw_numbers(middle, output, columns=m).set(xlabel="reads unit with m", ylabel="pixel")
+paths = (output @ hidden)[order][:, order]
+pictures.draw_numbers(right, paths, order.tolist(), order.tolist()).set_xlabel("paths, in order")
+plt.suptitle("Order 2, 0, 3, 1, 4: sorted by it, all paths lead to later pixels")
+figure("masks", alt="Two masks and their product, which is a triangle once sorted by order.")
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9.2 (build, 25 minutes).** Write `our_masks(order, d_hidden)`. `order` lists the pixels, the first one first: `[2, 0, 1]` begins with pixel 2. The hidden units have the numbers 1, 2, …, $D-1$, 1, 2, … Return two tensors of zeros and ones (or booleans): the mask of the hidden layer (units × pixels) and that of the output (pixels × units).
@@ -364,22 +335,15 @@ def our_masks(order, d_hidden):
     return units[:, None] >= pixels, pixels[:, None] > units
 
 
+# %% [markdown]
+# The network puts your masks on its weights. `W3` leads from earlier pixels straight to the outputs, an FVSBN beside the network. With the same weights, the library's MADE must give the same losses.
+#
+# Beside it, train an ordinary **autoencoder**: 32 hidden units, no masks. It has to give back what it reads.
+
 # %%
 take_masks = answer_or(our_masks, lambda order, d_hidden: made_masks(order, [d_hidden]))
 
-# %% tags=["figure", "folded"]
-order, m = torch.tensor([2, 0, 3, 1, 4]), [1, 2, 3, 4, 1, 2, 3, 4]
-hidden, output = (mask.float() for mask in take_masks(order, 8))
-left, middle, right = plt.subplots(1, 3, figsize=(9, 4), width_ratios=[5, 8, 5])[1]
-pictures.draw_numbers(left, hidden, rows=m).set(xlabel="reads pixel", ylabel="unit, by its m")
-pictures.draw_numbers(middle, output, columns=m).set(xlabel="reads unit with m", ylabel="pixel")
-paths = (output @ hidden)[order][:, order]
-pictures.draw_numbers(right, paths, order.tolist(), order.tolist()).set_xlabel("paths, in order")
-plt.suptitle("Order 2, 0, 3, 1, 4: sorted by it, all paths lead to later pixels")
-figure("masks", alt="Two masks and their product, which is a triangle once sorted by order.")
 
-
-# %%
 class OurMADE(nn.Module):
     def __init__(self, order, h=1000):
         super().__init__()
@@ -398,19 +362,22 @@ class OurMADE(nn.Module):
         return F.linear(h, W2 * self.to_pixel, b2) + F.linear(x, W3 * self.earlier)
 
 
-# %% [markdown]
-# `W3` leads from earlier pixels straight to the outputs, an FVSBN beside the network. Compare MADE with an ordinary **autoencoder**: 32 hidden units, no masks. It has to give back what it reads.
-
 # %%
 torch.manual_seed(0)
 made = train_on(train, OurMADE(raster))
-scores["MADE"] = nats(made(val), val)
+library = MADE(MADEConfig(n_pixels=64, d_hidden=1000))
+names = ("hidden.0.weight", "hidden.0.bias", "output.weight", "output.bias", "direct.weight")
+library.load_state_dict(dict(zip(names, made.weights, strict=True)), strict=False)
+assert_close(image_nll(library, val), nats(made(val), val), rtol=1e-4, atol=1e-4)
+
 autoencoder = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 64))
 copied = nats(train_on(train, autoencoder, decay=0.0)(val), val)
-print(f"MADE: {scores['MADE'].mean():.2f} nats; autoencoder: {copied.mean():.2f}")
+print(f"MADE: {nats(made(val), val).mean():.2f} nats; autoencoder: {copied.mean():.2f}")
 
 # %% [markdown]
-# The autoencoder's number is a fraction of anything so far. Take the gradient of each logit with respect to each pixel, for both, and for the averaged logits of the opening.
+# MADE is 1.6 nats better than the FVSBN. The autoencoder's loss is far below anything so far. Is it a likelihood?
+#
+# Take the gradient of each logit with respect to each pixel, for both, and for the averaged logits of the opening:
 
 
 # %%
@@ -439,22 +406,22 @@ plt.suptitle("Only MADE's outputs have an order: the others read in cycles")
 figure("jacobian", alt="MADE fills a triangle, averaged logits all but the diagonal, a copier all.")
 
 # %% [markdown]
-# White is exactly 0. The autoencoder reads the pixel itself: its loss says how well it *copies*. A perfect copier has 0 nats, and its "probabilities" of all images sum to as many as there are. (A *denoising* autoencoder, which reads images with noise, has no likelihood either; a *variational* one has a bound.)
+# White is exactly 0. The autoencoder reads the pixel itself: its loss says how well it *copies*. A perfect copier has 0 nats for every image, so its "probabilities" sum to as many as there are images.
 #
-# The average of the opening is harder to catch. No output reads its own pixel: the diagonal is white. But nine pairs of pixels in ten read *each other*. So ask: **is there one order in which each output reads earlier pixels only?** A cycle, even of two pixels, and there is none. (Light stripes: pixels that never had ink in training, so that no example changed their weights.)
+# The averaged logits are harder to catch. No output reads its own pixel: the diagonal is white. But nine pairs of pixels in ten read *each other*.
 #
-# With the same weights, the library's MADE gives the same losses:
+# So ask: **is there one order in which each output reads earlier pixels only?** A cycle, even of two pixels, and there is none.
+#
+# ## 9.5 The same weights at every pixel
+#
+# In MADE each pixel has weights of its own, so an edge is learnt anew at every place. A convolution slides one small window of weights over the whole image. To predict the pixel in its middle, it may read only those before it, row by row: a **masked convolution** (van den Oord et al. 2016a).
+#
+# The first layer leaves out the middle itself (mask A). Later layers may keep it (mask B), for by then the middle holds only what came before.
+#
+# **Predict.** On 9 × 9 pixels, look at the pixel in row 5, column 4, counted from 0: 49 pixels come before it. Stack ten layers. How many of the 49 does it read?
 
-# %%
-library = MADE(MADEConfig(n_pixels=64, d_hidden=1000))
-names = ("hidden.0.weight", "hidden.0.bias", "output.weight", "output.bias", "direct.weight")
-library.load_state_dict(dict(zip(names, made.weights, strict=True)), strict=False)
-assert_close(image_nll(library, val), nats(made(val), val), rtol=1e-4, atol=1e-4)
-
-# %% [markdown]
-# ## 9.6 The same weights at every pixel
-#
-# A convolution slides one small window of weights over the image. To predict the pixel in its middle, it may read only those before it, row by row: a **masked convolution** (van den Oord et al. 2016). The first layer leaves out the middle itself (mask A). Later layers may keep it (mask B), for by then the middle holds only what came before.
+# %% tags=["predict"]
+guess = None  # 0 to 49
 
 # %%
 from coursekit.layers.masked import TwoStackConv2d, raster_mask, two_stacks
@@ -472,13 +439,6 @@ def reached(stack, n_layer, row, column):
     return torch.autograd.grad(stack(x, n_layer)[0, 0, row, column], x)[0][0, 0] > 0
 
 
-# %% [markdown]
-# **Predict.** On 9 × 9 pixels, look at the pixel in row 5, column 4, counted from 0: 49 pixels come before it. Stack ten layers. How many of the 49 does it read?
-
-# %% tags=["predict"]
-guess = None  # 0 to 49
-
-# %%
 seen = reached(masked_stack, 10, 5, 4)
 claim(pixels_in_the_blind_spot=49 - seen.sum())
 compare_guess(guess, seen.sum().item(), unit="pixels")
@@ -486,9 +446,9 @@ compare_guess(guess, seen.sum().item(), unit="pixels")
 # %% [markdown]
 # Six are never read, however many layers there are: the **blind spot**. Each layer goes one row up and at most *one column to the right*.
 #
-# The remedy (van den Oord et al. 2016b) keeps two images of features. The **vertical stack** `above` reads whole rows, up to its own. The **horizontal stack** `left` reads its own row from the left, and takes what `above` knows *one row higher*.
+# The remedy (van den Oord et al. 2016b) keeps two images of features. The **vertical stack** `above` reads whole rows, up to its own. The **horizontal stack** `left` reads its own row from the left, and takes what `above` knows *one row higher*. Its image enters moved one pixel to the right, so that no pixel reads itself.
 #
-# The image that enters `left` is moved one pixel to the right: "up to the pixel itself" then means "up to its left neighbour". Below, move the controls: from which pixel is the blind spot largest?
+# Below the picture are controls: from which pixel is the blind spot largest?
 
 
 # %%
@@ -554,46 +514,46 @@ def our_stacks(above, left, w_above, w_left, w_link):
 
 
 # %% [markdown]
-# Your layer is the library's `TwoStackConv2d` without its bias. Around it, a `PixelCNN` ([models/pixel_cnn.py](../coursekit/models/pixel_cnn.py)) is short: 16 channels, windows of 5 columns, layers that add to their stacks. Published ones gate both stacks, as in lesson 4; PixelCNN++ (Salimans et al. 2017) models colours.
+# Your layer is the library's `TwoStackConv2d` without its bias. A [`PixelCNN`](../coursekit/models/pixel_cnn.py) stacks three such layers.
+#
+# Is the second stack worth its price? Train three seeds with it, and three with a single stack of one layer more. Each kind has its own learning rate.
 
 
-# %% tags=["shown"]
+# %%
 from coursekit.models.pixel_cnn import BlindPixelCNN, PixelCNN, PixelCNNConfig
 
 take_stacks = answer_or(our_stacks, two_stacks)
 layer, x = TwoStackConv2d(4, kernel=5), torch.randn(2, 4, 8, 8)
 assert_close(layer(x, x), take_stacks(x, x, layer.w_above, layer.w_left, layer.w_link))
-show(PixelCNN.forward)
 
 
-# %% [markdown]
-# The same weights everywhere know from the zeros beyond the edges roughly where they are. Two **coordinate channels**, row and column from −1 to 1, tell them exactly. Is the second stack worth its price? Train three seeds of it, and three of a single stack with one layer more.
-
-
-# %%
-def train_cnns(kind, n_layer, lr):
-    config = PixelCNNConfig(kernel=5, n_layer=n_layer, dropout=0.2)
-    for seed in range(3):
+def seeded(build, n=3, **options):
+    for seed in range(n):
         torch.manual_seed(seed)
-        yield train_on(train, kind(config), lr=lr, batch=50, seed=seed)
+        yield train_on(train, build(), seed=seed, **options)
 
 
-cnn = list(train_cnns(PixelCNN, 3, lr=0.015))
+sizes = PixelCNNConfig(kernel=5, n_layer=3, dropout=0.2)
+cnn = list(seeded(lambda: PixelCNN(sizes), lr=0.015, batch=50))
 
 # %%
-blind = list(train_cnns(BlindPixelCNN, 4, lr=0.04))
-for name, models in {"two stacks": cnn, "one stack": blind}.items():
-    scores[name] = torch.stack([nats(model(val), val) for model in models])
-    print(f"{name}:", [f"{loss:.2f}" for loss in scores[name].mean(1).tolist()])
+deeper = PixelCNNConfig(kernel=5, n_layer=4, dropout=0.2)
+blind = list(seeded(lambda: BlindPixelCNN(deeper), lr=0.04, batch=50))
+two, one = (torch.stack([nats(m(val), val).mean() for m in models]) for models in (cnn, blind))
+print("two stacks:", two.numpy().round(2), "one stack:", one.numpy().round(2))
 claim(shared_parameters=sum(p.numel() for p in cnn[0].parameters()))
-claim(second_stack_gains=(scores["one stack"] - scores["two stacks"]).mean())
+claim(second_stack_gains=(one - two).mean())
 
 # %% [markdown]
-# With 15,105 shared parameters the convolutions do as well as the 64 networks (34,368), and nearly as well as MADE, which stores 133,160 numbers. On images this small the second stack hardly pays: it is ahead by a tenth on average, and two seeds can differ by more. (Each kind has its own learning rate.)
+# With 15,105 shared parameters the convolutions come within 0.2 nats of MADE, which stores 133,160 numbers. On images this small the second stack hardly pays: it is ahead by a tenth on average, and two seeds can differ by more.
 #
-# ## 9.7 The best we have
+# ## 9.6 The best we have
 #
-# The honest average of section 9.1, a mixture of four MADEs, is the best on the validation images, so it is our choice. (All other choices were made on the same 200 images.) Train from more seeds, and read the test images: your run does so once. We read them several times while this lesson was written, and made some choices in between; so don't trust a tenth between two kinds of model. Scores are means over seeds.
+# On the validation images the mixture of four MADEs is best, so it is our choice. All other choices were made on the same 200 images. One is the order: the FVSBN does a little better from the last pixel to the first.
+#
+# Now train from more seeds, and read the test images. Your run reads them once. We read them several times while this lesson was written, and made some choices in between. So don't trust a tenth between two kinds of model.
+#
+# Scores are means over seeds. After ± stands the standard error of the *paired* difference, image by image:
 
 
 # %%
@@ -601,44 +561,34 @@ def on_test(models):
     return torch.stack([nats(model(test), test) for model in models])
 
 
-def seeded(build, seeds=(1, 2), **options):
-    for seed in seeds:
-        torch.manual_seed(seed)
-        yield train_on(train, build(), seed=seed, **options)
-
-
 mixed = [four, *(train_orders(train, 4, first, d_hidden=1000, dropout=0.5) for first in (4, 8))]
-rows = [made, *seeded(lambda: OurMADE(raster), (1, 2, 3))]
 twelve = [model for models in mixed for model in models]
+sizes, slow = four[0].config, {"lr": 0.03, "decay": 0.1, "steps": 1500}
+backwards = list(seeded(lambda: FVSBN(64, raster.flip(0)), **slow))
 
-# %%
-slow = {"lr": 0.03, "decay": 0.1, "steps": 1500}
-backwards = list(seeded(lambda: FVSBN(64, raster.flip(0)), (0, 1, 2), **slow))
 final = {"independent pixels": nats(logits.expand_as(test), test)[None]}
-final["FVSBN, row by row"] = on_test([fvsbn, *seeded(OurFVSBN, **slow)])
+final["FVSBN, row by row"] = on_test(seeded(lambda: FVSBN(64), **slow))
 final["FVSBN, last pixel first"] = on_test(backwards)
-final["a network a pixel"] = on_test([networks, *seeded(lambda: PixelNetworks(64, 16), lr=0.05)])
-final["convolutions, one stack"], final["convolutions, two"] = on_test(blind), on_test(cnn)
-final["MADE, row by row"] = on_test(rows)
+final["convolutions, one stack"] = on_test(blind)
+final["convolutions, two stacks"] = on_test(cnn)
+final["MADE, row by row"] = on_test(seeded(lambda: MADE(sizes), n=4))
 final["MADE, a random order"] = on_test(twelve)
-final["four seeds row by row, mixed"] = mixture(on_test(rows))[None]
 final["four random orders, mixed"] = torch.stack([mixture(on_test(models)) for models in mixed])
 print(table_of_nll(final))
 
 # %%
-names = "MADE, row by row", "MADE, a random order", "four random orders, mixed"
-by_rows, alone, best = (final[name].mean(0) for name in names)
-claim(digits_independent_nll=final["independent pixels"].mean())
-claim(digits_fvsbn_nll=final["FVSBN, last pixel first"].mean(), digits_made_nll=alone.mean())
-claim(digits_best_nll=best.mean(), best_ahead_in_errors=compare_losses(alone, best)[1])
+nll_of = {name: found.mean(0) for name, found in final.items()}  # of each image
+by_rows, alone, best = list(nll_of.values())[-3:]
+claim(digits_independent_nll=nll_of["independent pixels"].mean())
+claim(digits_fvsbn_nll=nll_of["FVSBN, last pixel first"].mean(), digits_made_nll=alone.mean())
+claim(digits_best_nll=best.mean())
 scored = [Score(one.mean(), on=test, steps=600, batch=100) for one in (best, alone, by_rows)]
 claim_order(random_order_beats_rows=(scored[1], scored[2]), mixture_beats_made=tuple(scored[:2]))
-print(f"{best.mean() / 64 / np.log(2):.3f} bits per dimension, here per pixel")
 
 # %% [markdown]
-# After ± stands the standard error of the *paired* difference, image by image. (By Jensen's inequality a mixture is never worse than the mean of its parts. What counts is by how much.) Of the 0.43 nats from MADE row by row to the mixture, a better order brings 0.12 (0.04 of it from the library's other starting weights), mixing 0.30. Four seeds of one order gain 0.09.
+# A random order helps MADE a little. Mixing four orders helps nearly four times as much.
 #
-# What do they draw? A sample of a mixture comes from one of its models, each as likely. Below each sample stands the nearest training image (the fewest pixels differ); last, as a yardstick, real test images. Aim at their distance; a copier has 0.
+# What do they draw? Below each sample stands the training image from which the fewest pixels differ; for a copier, the two would be equal. Last, as a yardstick, come real test images.
 
 
 # %%
@@ -664,7 +614,7 @@ plt.suptitle("From noise to digits: what each model draws, and its nearest train
 figure("samples", alt="Five pairs of rows: noise, rough strokes, digits, and real digits.")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 9.4 (investigate, 30 minutes).** Does the order of the pixels matter? Train `OurMADE(order)` for each of these, from seed 0, and fill in the loss on the validation images. Is the difference larger than that between two random orders, or two seeds (`rows`)?
+# > **Exercise 9.4 (investigate, 30 minutes).** Does the order of the pixels matter? Train `OurMADE(order)` for each of these, from seed 0, and fill in the loss on the validation images. Is the difference larger than that between two random orders, or two seeds?
 # >
 # > | row by row | column by column | from the middle outwards | the last row first | random, 1 | random, 2 |
 # > |---|---|---|---|---|---|
@@ -672,29 +622,35 @@ figure("samples", alt="Five pairs of rows: noise, rough strokes, digits, and rea
 # >
 # > <details><summary>Hint</summary>Column by column: <code>raster.view(8, 8).T.flatten()</code>. The last row first, each from the left: <code>raster.view(8, 8).flip(0).flatten()</code>. Outwards: sort the pixels by their distance from the middle. Random: <code>four[0].order</code> and <code>four[1].order</code>.</details>
 # >
-# > <details><summary>What we found</summary>Seed 0: 16.71, 16.84, 16.61, 16.46, and for the two random orders 16.40 and 16.42. Three more seeds row by row: 16.74, 16.75 and 16.70. So the order matters more than the seed, and our reading order is not the best: from the bottom up, or at random, is 0.25 to 0.3 nats better on these 200 images; on the test images it is less (section 9.7).</details>
-
-# %% [markdown] tags=["exercise"]
-# > **Exercise 9.5 (investigate, 20 minutes).** How many orders pay? From the `twelve` MADEs with random orders, compute the loss of mixtures of 1, 2, 4, 8 and 12, and the loss of their averaged logits beside it. Which of the two keeps falling, and what would each say of 1,000 orders?
-# >
-# > | orders | 1 | 2 | 4 | 8 | 12 |
-# > |---|---|---|---|---|---|
-# > | mixture | | | | | |
-# > | averaged logits | | | | | |
-# >
-# > <details><summary>What we found</summary>Mixture: 16.40, 16.25, 16.15, 16.14, 16.11. Averaged logits: 16.40, 14.38, 13.66, 13.35, 13.26. The mixture soon stops: for no image is it better than the best of its models. The averaged logits go on falling, for each further order gives more pixels away.</details>
+# > <details><summary>What we found</summary>Seed 0: 16.71, 16.84, 16.61, 16.46, and for the two random orders 16.40 and 16.42. Three more seeds row by row: 16.74, 16.75 and 16.70. So the order matters more than the seed, and our reading order is not the best: from the bottom up, or at random, is 0.25 to 0.3 nats better on these 200 images; on the test images it is less (section 9.6). Do more orders pay? Mixtures of 1, 2, 4, 8 and 12 of the <code>twelve</code>: 16.40, 16.25, 16.15, 16.14, 16.11. They soon stop: for no image is a mixture better than the best of its models. Averaged logits go on falling, to 13.26, for each further order gives more pixels away.</details>
 
 # %% [markdown]
 # ## What you now have
 #
 # - A test for any number that is called a likelihood: does it sum to 1? Is there one order in which each output reads earlier pixels only?
-# - Four ways to keep the chain rule: a bias, a triangle of weights, MADE's masks, masked convolutions.
 # - A mixture: the honest way to use several models.
 #
-# **What still fails.** One pixel at a time is slow; today's autoregressive image models draw tokens of a learnt codebook (Esser et al. 2021) or a whole scale at once (Tian et al. 2024). And images have no order. Series do: side lesson 9b reads them with linear models, 9c with networks that remember.
+# **What still fails.** Drawing one pixel at a time is slow. And images have no order. Series do: side lessons 9b and 9c.
+#
+# All models here say $p(x)$ exactly. Most other families don't:
+
+# %% tags=["figure", "folded"]
+from coursekit.notebook.diagram import Diagram
+
+d, root = Diagram(), "models of images"
+kinds = [
+    "p(x) exactly:\nautoregressive,\nflows",
+    "a bound:\nvariational auto-\nencoders, diffusion",
+]
+d.box(root, 0, 0, columns=3, kind="data")
+for k, kind in enumerate([*kinds, "no p(x):\nadversarial\nnetworks"]):
+    d.box(kind, k, 1, kind="data")
+    d.arrow(root, kind)
+d.draw()
+figure("family", alt="Models give p(x) exactly, or a bound on it, or only draw.")
 
 # %% tags=["scoreboard"]
 scoreboard("digits")
 
 # %% [markdown]
-# And if each output may read *all other* pixels, left and right? The sum of such losses is Besag's (1975) *pseudo-likelihood*. It is no likelihood, but what does a model learn from it? That is attention without a mask, in lesson 10.
+# And if each output may read *all other* pixels, left and right? The sum of such losses is no likelihood, but Besag's (1975) *pseudo-likelihood*. What does a model learn from it? That is attention without a mask, in lesson 10.

@@ -172,6 +172,19 @@ def stacks_of_three_columns(above, left, w_above, w_left, w_link):
     return stacks(above, left, cut, w_left, w_link)
 
 
+def stacks_of_the_first_image(above, left, w_above, w_left, w_link):
+    above, left = stacks(above, left, w_above, w_left, torch.zeros_like(w_link))
+    moved = F.pad(above, (0, 0, 1, 0))[0, :, :-1]
+    return above, left + (w_link @ moved.flatten(1)).view(1, *moved.shape)
+
+
+def stacks_of_three_rows(above, left, w_above, w_left, w_link):
+    above, left = stacks(above, left, w_above, w_left, torch.zeros_like(w_link))
+    moved = torch.zeros_like(above)
+    moved[:, :, 1:3] = above[:, :, :2]
+    return above, left + F.conv2d(moved, w_link[:, :, None, None])
+
+
 ROWS = {
     made.check_average_models: (
         [average_by_logsumexp, average_by_the_lowest],
@@ -207,6 +220,8 @@ ROWS = {
             stacks_without_a_link: "[[[[1.0, 10.0]]]], [[1.0]])",
             stacks_with_the_link_turned: "[[9.0, 8.0, 7.0]",
             stacks_of_three_columns: "[[9.0, 8.0, 7.0]",
+            stacks_of_the_first_image: "[[[[1.0, 2.0, 3.0, 4.0, 5.0]",
+            stacks_of_three_rows: "[[[[1.0, 2.0, 3.0, 4.0, 5.0]",
         },
     ),
 }
