@@ -22,11 +22,11 @@ def check_our_attention(solution: Callable[[Tensor, Tensor, Tensor, Tensor], Ten
     everything = torch.ones(1, 1, 3, 3, dtype=torch.bool)
     first_two = torch.tensor([True, True, False]).expand(1, 1, 3, 3)
     g = torch.Generator().manual_seed(10)
-    texts = [torch.randn(2, 2, 3, 4, generator=g).mul(4).round() / 4 for _ in range(3)]
+    asks, keys, values = (torch.randn(2, 2, 3, 4, generator=g).mul(4).round() / 4 for _ in range(3))
     own = torch.rand(2, 1, 3, 3, generator=g) < 0.5  # another for each text and each query
     own |= torch.eye(3, dtype=torch.bool)
     cases = [(q, k, v, everything), (q, k, v, first_two), (-9 * q, k, v, first_two)]
-    cases.append((*texts, own))
+    cases.append((asks, keys, values, own))
     agree(solution, F.scaled_dot_product_attention, cases)
 
 

@@ -16,11 +16,10 @@ class _Layer(nn.Module):
         super().__init__()
         self.n_head = n_head
         g = torch.Generator().manual_seed(n_head)
-        for name in ("q", "k", "v", "out"):
-            part = nn.Linear(d, d)
+        self.q, self.k, self.v, self.out = (nn.Linear(d, d) for _ in range(4))
+        for part in (self.q, self.k, self.v, self.out):
             part.weight.data = torch.randn(d, d, generator=g)
             part.bias.data = torch.randn(d, generator=g)
-            setattr(self, name, part)
 
     def __repr__(self) -> str:
         return f"layer of {self.n_head} heads"
@@ -39,12 +38,13 @@ def check_cross_attention(solution: Callable[[Tensor, Tensor, Tensor, nn.Module]
         (texts, memories, own, _Layer(4, 2)),
     ]
 
-    def reference(x: Tensor, memory: Tensor, readable: Tensor, layer: nn.Module) -> Tensor:
+    def reference(x: Tensor, memory: Tensor, readable: Tensor, layer: _Layer) -> Tensor:
         q, k, v = layer.q(x), layer.k(memory), layer.v(memory)
         width = q.shape[-1] // layer.n_head
         heads = [
-            F.scaled_dot_product_attention(*(one[..., i : i + width] for one in (q, k, v)), mask)
-            for mask in [readable[:, 0]]
+            F.scaled_dot_product_attention(
+                q[..., i : i + width], k[..., i : i + width], v[..., i : i + width], readable[:, 0]
+            )
             for i in range(0, q.shape[-1], width)
         ]
         return layer.out(torch.cat(heads, -1)).detach()

@@ -39,9 +39,9 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, f"{one.text:68}", one.template)
 
 # %% [markdown]
-# *Dry* is bad for a cake and good for a walk. Attention mixes the vectors of other words into that of *dry*, so it could tell.
+# *Dry* is bad for a cake and good for a walk. An embedding can't tell. Attention mixes the vectors of other words into that of *dry*, so it could.
 #
-# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. The attention is causal, as in a GPT (`attend_past` in the library), or reads everything (`attend`). How far apart are the two vectors of *dry* after causal attention?
+# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (The library calls that rule `attend_past`, and attention to everything `attend`.)
 
 # %% tags=["predict"]
 guess = None  # a distance, such as 0.5
@@ -509,7 +509,7 @@ claim(lead_on_did_not_have=max(gap.values()), best_on_nobody=max(nobody))
 claim(two_clauses_best_seed=max(double), two_clauses_worst_seed=min(double))
 
 # %% [markdown]
-# All three get about 80 per cent on average, and that says little. Another seed moves a network by 10 points, and the 14 templates of the test were drawn once: eight other draws give the bag 79 ± 5. Pre-training gains no more than the seeds differ; these statements are all that this encoder has ever read, and BERT read 3.3 billion words.
+# All three get about 80 per cent on average, and that says little. Another seed moves a network by 10 points and more, and the 14 templates of the test were drawn once: eight other draws give the bag 79 ± 5. Pre-training gains no more than the seeds differ. It read nothing but these statements, where BERT read 3.3 billion words, and it never asked anything of `[CLS]`.
 #
 # Template by template they are right about *different* things. A reaction gives the label away (*everyone was pleased*), and all get it. At *we did not have a stale cake today* the bag is a coin, because *not* is no neighbour of *stale*; the networks from scratch get 95 to 100. None is better than a coin at *nobody found the cake stale today*. On two clauses the bag gets 94, and the networks from 47 to 96, depending on the seed. One number would have hidden all that.
 #

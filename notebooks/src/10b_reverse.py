@@ -48,7 +48,7 @@ d.box("memory", 1, 5, kind="data")
 d.arrow("source", "encoder")
 d.arrow("encoder", "memory")
 d.arrow("memory", "cross-attention", "k, v")
-d.group("decoder block", *rows[1:])
+d.group("decoder block", *rows)
 d.draw()
 figure(
     "two-halves", alt="A decoder block; its cross-attention takes keys and values from the encoder."
@@ -289,7 +289,8 @@ ax = plt.subplots(figsize=(4.4, 4.4))[1]
 ax.imshow(weights, cmap="Blues", vmin=0, vmax=1)
 for i, j in np.ndindex(*weights.shape):
     if weights[i, j] > 0.1:
-        ax.text(j, i, f"{weights[i, j]:.1f}", ha="center", va="center")
+        color = "white" if weights[i, j] > 0.6 else "black"
+        ax.text(j, i, f"{weights[i, j]:.1f}", ha="center", va="center", color=color)
 ax.set_xticks(range(7), write(source[0]))
 ax.set_yticks(range(8), write(answer[0]))
 ax.set(xlabel="reads", ylabel="writes", title="Where it looks")
@@ -323,9 +324,10 @@ ax.bar(lengths, values, color=["C0" if 4 <= n <= 9 else "0.7" for n in lengths])
 for n, value in zip(lengths, values, strict=True):
     ax.text(n, value + 2, f"{value:.0f}", ha="center", fontsize=8)
 ax.set(xlabel="letters", ylabel="sequences right (per cent)", ylim=(0, 124), xticks=lengths)
+ax.set_yticks(range(0, 101, 20))
 ax.text(6.5, 112, "lengths of training", color="C0", ha="center")
 ax.set_title("It fails on longer and on shorter ones")
-figure("lengths", alt="All are right for 4 to 9 letters, few for 3 and 10, none beyond.")
+figure("lengths", alt="All are right for 4 to 9 letters, half for 3, next to none otherwise.")
 
 # %% [markdown]
 # Within the lengths of training every sequence is right, outside of them hardly one. The printed failures say why. Of three letters the letters come out right, but the end often comes too late. Of twelve it writes nine or ten letters, and ends. It has learned when to stop along with what to write: in training no answer ended before its fifth token or after its tenth. A perfect score says nothing about what the training never had.
