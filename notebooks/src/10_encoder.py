@@ -503,6 +503,7 @@ gap = {form: np.mean(table[form, "from scratch"]) - table[form, "bag"][0] for fo
 nobody = [max(table[form, name]) for name in methods for form in forms if "nobody" in form]
 doubles = [one for one in test if " but " in one.text]
 double = [right(one, doubles) for name in networks for one in methods[name]]
+claim(bag_on_two_clauses=right(methods["bag"][0], doubles), first_on_two_clauses=double[0])
 claim(bag_over_splits=np.mean(splits), scratch_over_coin=np.mean(whole["from scratch"]) - 50)
 claim(gain_of_pretraining=np.mean(whole["pre-trained"]) - np.mean(whole["from scratch"]))
 claim(lead_on_did_not_have=max(gap.values()), best_on_nobody=max(nobody))
@@ -542,7 +543,7 @@ claim(four_by_expectation=sum(one > 0.5 for one in p[:2]) + sum(one < 0.5 for on
 # %% [markdown]
 # On these four the answer follows the *expectation* word alone: expected dry, so it turned out well. The labels allow that. In every statement with two clauses the outcome is the opposite of what was expected, so one of the two words is enough, and nothing in the data says which.
 #
-# Now all 384 two-clause statements of the test, and all six networks. How often does the answer flip if the outcome is replaced by its opposite, and how often if the expectation is? Reading as you do, it would flip in 100 and 0 per cent.
+# Now all 384 two-clause statements of the test, and all six networks. How often does the answer flip if the outcome is replaced by its opposite, and how often if the expectation is? A network that reads as you do would flip in 100 and 0 per cent.
 
 
 # %%

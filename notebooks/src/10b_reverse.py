@@ -130,7 +130,7 @@ assert_close(ours(x, memory, readable), theirs)
 # %% [markdown]
 # ## 10b.2 Reversing
 #
-# The task: read 4 to 9 of ten letters, write them in the reverse order, then an end token. (A GPT could be given the source as its prompt instead, and most translation is done so by now. What a separate encoder still offers: it reads the source in both directions, and the source may be something else than text, such as the sound in a speech recogniser.)
+# The task: read 4 to 9 of ten letters, write them in the reverse order, then an end token. (A GPT could be given the source as its prompt instead, and much translation is done so by now. What a separate encoder still offers: it reads the source in both directions, and the source may be something else than text, such as the sound in a speech recogniser.)
 #
 # Sequences are drawn anew for each batch. There are only 10,000 of four letters, and training sees many of them: they are noted, and the test leaves them out.
 
