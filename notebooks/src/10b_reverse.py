@@ -330,7 +330,7 @@ ax.set_title("It fails on longer and on shorter ones")
 figure("lengths", alt="All are right for 4 to 9 letters, half for 3, next to none otherwise.")
 
 # %% [markdown]
-# Within the lengths of training every sequence is right, outside of them hardly one. The printed failures say why. Of three letters the letters come out right, but the end often comes too late. Of twelve it writes nine or ten letters, and ends. It has learned when to stop along with what to write: in training no answer ended before its fifth token or after its tenth. A perfect score says nothing about what the training never had.
+# Within the lengths of training every sequence is right, beyond them hardly one, and of three letters about half. The printed failures say why. With three letters the letters come out right, but the end often comes too late. With twelve it writes nine or ten, and ends. It has learned when to stop along with what to write: in training no answer ended before its fifth token or after its tenth. A perfect score says nothing about what the training never had.
 #
 # ## What you now have
 #
