@@ -451,7 +451,7 @@ for name, start in starts.items():
     print(name, {lr: f"{score:.1f}" for lr, score in scores.items()})
 
 # %% [markdown]
-# Now three seeds of each network, trained until it gets every labelled statement right.
+# Now three seeds of each network, trained until it gets every labelled statement right. The table has a row for each template of the test: per cent right for the bag, then for the three pre-trained networks and the three from scratch.
 
 
 # %% tags=["nbval-ignore-output"]
