@@ -288,6 +288,7 @@ def hide_some(x, g):
     return some["inputs"], some["targets"]
 
 
+# %%
 def train_it(model, batches, loss, lr, steps):
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
     fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss, **options)
@@ -336,7 +337,7 @@ claim(gpt_behind_both_sides=loss["a GPT"].value - loss["both sides"].value)
 # %% [markdown]
 # The words to the right help, by 0.6 nats. The GPT comes close without them: level in three seeds of four, a third of a nat behind in one. It learns from every word, masked training from one in seven, which is its known cost (Clark et al. 2020), and its left context has no gaps. What the encoder offers is something else: a vector of each word that knows the whole sentence.
 #
-# Let it fill in a blank. Then type a statement of your own with one `[MASK]`.
+# Let it fill in a blank.
 
 
 # %%
@@ -359,9 +360,6 @@ def show_blank(text):
 
 show_blank("we [MASK] the ferry slow today .")
 
-# %% tags=["live"]
-type_text(show_blank, "it was a [MASK] ferry so everyone was pleased .")
-
 # %% [markdown]
 # From the left many words fit, from both sides one. Now put *cake* after the blank, then *walk*:
 
@@ -377,6 +375,11 @@ axes[1].text(0.98, 0.06, "blue: good\norange: bad", transform=axes[1].transAxes,
 figure(
     "blank", alt="Words of the kitchen for a cake, of the weather for a walk, good and bad alike."
 )
+# %% [markdown]
+# Type a statement of your own with one `[MASK]`:
+
+# %% tags=["live"]
+type_text(show_blank, "it was a [MASK] ferry so everyone was pleased .")
 
 
 # %% tags=["nbval-ignore-output"]
@@ -583,6 +586,7 @@ def more_on_outcome(model):  # is the weight that [CLS] gives, in the last layer
     return weight[each, at["{x}"]] > weight[each, at["{o}"]]
 
 
+# %% tags=["nbval-ignore-output"]
 print(f"{'replaced:':13} outcome, expectation; named by the larger weight")
 flips, named = {name: [] for name in networks}, []
 for name in networks:
