@@ -527,12 +527,13 @@ claim(two_clauses_best_seed=max(double), two_clauses_worst_seed=min(double))
 guess = None  # the probability that it turned out well, such as 0.1
 
 
-# %% tags=["nbval-ignore-output"]
+# %%
 @torch.no_grad()
 def p_good(model, texts):  # the probability that it turned out well
     return model(our_batch(texts))[:, 0].softmax(-1)[:, 1]
 
 
+# %% tags=["nbval-ignore-output"]
 four = "we thought the cake would be {} but we found the cake {} ."
 cakes = [(hoped, came) for hoped in ("dry", "fresh") for came in ("fresh", "dry")]
 p = p_good(networks["pre-trained"][0], [four.format(*words) for words in cakes]).tolist()
@@ -558,6 +559,7 @@ def turn(one, slot):  # slot "{x}", the outcome, or "{o}", the expectation
     return " ".join(words)
 
 
+# %%
 def flipped(model, part, slot):
     texts = [one.text for one in part], [turn(one, slot) for one in part]
     first, second = (p_good(model, some) > 0.5 for some in texts)
