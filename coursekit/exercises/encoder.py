@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from coursekit.exercises.compare import agree
+from coursekit.exercises.compare import agree, draw_quarters
 
 SPECIAL = 4
 """Ids below it are no words: padding, start, end and mask."""
@@ -22,9 +22,11 @@ def check_our_attention(solution: Callable[[Tensor, Tensor, Tensor, Tensor], Ten
     everything = torch.ones(1, 1, 3, 3, dtype=torch.bool)
     first_two = torch.tensor([True, True, False]).expand(1, 1, 3, 3)
     g = torch.Generator().manual_seed(10)
-    asks, keys, values = (torch.randn(2, 2, 3, 4, generator=g).mul(4).round() / 4 for _ in range(3))
-    own = torch.rand(2, 1, 3, 3, generator=g) < 0.5  # another for each text and each query
-    own |= torch.eye(3, dtype=torch.bool)
+    asks, keys, values = (draw_quarters(g, 2, 2, 3, 4) for _ in range(3))
+    # another mask for each text and each query
+    own = torch.tensor(
+        [[[[1, 0, 0], [1, 1, 1], [1, 0, 1]]], [[[1, 1, 1], [0, 1, 0], [0, 1, 1]]]]
+    ).bool()
     cases = [(q, k, v, everything), (q, k, v, first_two), (-9 * q, k, v, first_two)]
     cases.append((asks, keys, values, own))
     agree(solution, F.scaled_dot_product_attention, cases)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from coursekit.exercises.compare import agree
+from coursekit.exercises.compare import agree, draw_quarters
 
 
 class _Layer(nn.Module):
@@ -28,8 +28,8 @@ class _Layer(nn.Module):
 def check_cross_attention(solution: Callable[[Tensor, Tensor, Tensor, nn.Module], Tensor]) -> None:
     """Check attention whose queries come from one sequence, its keys and values from another."""
     g = torch.Generator().manual_seed(0)
-    x, memory = (torch.randn(n, generator=g).mul(4).round() / 4 for n in ((1, 2, 4), (1, 3, 4)))
-    texts, memories = (torch.randn(2, n, 4, generator=g).mul(4).round() / 4 for n in (4, 3))
+    x, memory = (draw_quarters(g, 1, n, 4) for n in (2, 3))
+    texts, memories = (draw_quarters(g, 2, n, 4) for n in (4, 3))
     everything = torch.ones(1, 1, 1, 3, dtype=torch.bool)
     own = torch.tensor([[True, True, False], [True, True, True]])[:, None, None]
     cases = [
