@@ -4,14 +4,18 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit.inside.attention_maps import read_attention
 from coursekit.layers.attention import MultiHeadAttention, attend_past, attention_weights
+from coursekit.layers.position import SinusoidalPositions
 from coursekit.layers.prob_sparse import prob_sparse
 from coursekit.models.encoder import Encoder, EncoderConfig
 from coursekit.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from coursekit.notebook.pictures import attention_lines
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw
 
 B, T, S, H, C = 2, 5, 7, 3, 12
 
@@ -88,3 +92,35 @@ def test_lines_without_a_weight_for_each_pair_are_refused():
     with pytest.raises(ValueError, match="give a row for each reader"):
         attention_lines(plt.figure().gca(), ["a"], ["x", "y"], [[1.0]])
     plt.close()
+
+
+class Follower(nn.Module):
+    """Reads a series with one head, and says what another one that follows it does."""
+
+    def __init__(self, d=32):
+        super().__init__()
+        self.content, self.positions = nn.Linear(1, d), SinusoidalPositions(32, d)
+        self.attention, self.head = MultiHeadAttention(d, 1, attend_past), nn.Linear(d, 1)
+
+    def forward(self, x):
+        return self.head(self.attention(self.positions(self.content(x[..., None]))))[..., 0]
+
+
+def weight_at_lags(model, x):
+    weights = read_attention(model, x)["attention"][:, 0].mean(0)
+    return torch.stack([weights.diagonal(-k)[16 - k :].mean() for k in range(13)])
+
+
+@pytest.mark.parametrize("lag", [3, 9])
+def test_attention_finds_the_lag_at_which_one_series_follows_another(lag):
+    g = torch.Generator().manual_seed(42)
+    x = torch.randn(300, 32, 32, generator=g)
+    y = x.roll(lag, 2) + 0.3 * torch.randn(x.shape, generator=g)
+    y[..., :lag] = 0  # nothing to follow yet
+    torch.manual_seed(42)
+    model = Follower()
+    assert weight_at_lags(model, x[0]).max() < 0.1
+    fit(model, adamw(model, 1e-2), [*zip(x, y, strict=True)], steps=300, loss=F.mse_loss)
+    weights = weight_at_lags(model, x[0])
+    assert weights.argmax() == lag
+    assert weights[lag] > 0.8

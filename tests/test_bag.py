@@ -7,7 +7,9 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torch.testing import assert_close
 
+from coursekit.data.statements import number_words, statements
 from coursekit.models.bag import count_words, fit_logistic
+from coursekit.windows.masking import pad_texts
 
 N, T, V = 40, 6, 5
 
@@ -41,3 +43,18 @@ def test_the_weights_are_scikit_learns():
     theirs.fit(counts.numpy(), labels.numpy())
     mine = weights[:, 1] - weights[:, 0]
     assert_close(mine.double(), torch.tensor(theirs.coef_[0]).double(), rtol=1e-2, atol=2e-3)
+
+
+def test_of_statements_in_new_templates_single_words_tell_little_and_pairs_more():
+    train, _, test = statements()
+    ids = number_words([one.text for one in train])
+    texts = [[ids[word] for word in one.text.split()] for one in train + test]
+    labels = torch.tensor([one.label for one in train + test])
+    n, right = len(train), []
+    for pairs in (False, True):
+        counts = count_words(pad_texts(texts)[0], len(ids), pairs=pairs, lowest=4)
+        counts = counts[:, counts[:n].any(0)]
+        weights = fit_logistic(counts[:n], labels[:n], 2, decay=1e-5)
+        found = (counts[n:] @ weights).argmax(1)
+        right.append((found == labels[n:]).double().mean().item())
+    assert 0.55 < right[0] < 0.62 < 0.78 < right[1] < 0.83

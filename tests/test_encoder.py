@@ -432,6 +432,10 @@ def test_a_larger_encoder_learns_more_of_hidden_words_in_as_many_steps():
         with torch.no_grad():
             losses.append(next_token_loss(model(hidden, there), wanted).item())
     small, middle, large = losses
+    counts = torch.bincount(tokens[tokens > 3], minlength=len(ids)) + 1e-3
+    asked = wanted >= 0
+    frequency = counts.log().expand(int(asked.sum()), -1)
+    assert small < F.cross_entropy(frequency, wanted[asked]) - 0.1
     assert large < middle - 0.05
     assert middle < small - 0.05
 

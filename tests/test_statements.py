@@ -78,6 +78,13 @@ def test_words_are_numbered_after_the_special_tokens():
     assert list(ids)[4:] == sorted(list(ids)[4:])
 
 
+def test_another_seed_draws_other_templates():
+    forms = [[{one.template for one in part} for part in statements(8, split)] for split in (42, 0)]
+    assert forms[0] == [{one.template for one in part} for part in PARTS]
+    assert [len(one) for one in forms[1]] == [34, 8, 14]
+    assert forms[0][2] != forms[1][2]
+
+
 def test_more_of_them_are_cut_by_the_same_templates():
     for few, many in zip(statements(16), PARTS, strict=True):
         assert {one.template for one in few} == {one.template for one in many}

@@ -70,7 +70,9 @@ def templates() -> list[list[str]]:
     return [single, caused, first, last]
 
 
-def statements(each: int = 64) -> tuple[list[Statement], list[Statement], list[Statement]]:
+def statements(
+    each: int = 64, split: int = 42
+) -> tuple[list[Statement], list[Statement], list[Statement]]:
     """Make labelled statements: for training, for validation, and for the test.
 
     Every clause of `OUTCOMES` and `DENIALS` is joined with a time or with a reaction, and every
@@ -86,13 +88,14 @@ def statements(each: int = 64) -> tuple[list[Statement], list[Statement], list[S
     Args:
         each: statements for each template; a multiple of 8, for four domains and two labels.
             Which templates are in which part does not depend on it.
+        split: seed of the draw of templates.
 
     Raises:
         ValueError: if `each` is no multiple of 8, or so large that statements would repeat.
     """
     if not 8 <= each <= 64 or each % 8:
         raise ValueError(f"{each=} must be a multiple of 8 from 8 to 64")
-    cut, chance = random.Random(42), random.Random(43)
+    cut, chance = random.Random(split), random.Random(43)
     parts: tuple[list[Statement], ...] = ([], [], [])
     for group in templates():
         shuffled = cut.sample(group, len(group))

@@ -59,6 +59,11 @@ def agree(
     print(f"✓ {name}: right in all {len(cases)} cases")
 
 
+def draw_quarters(generator: torch.Generator, *shape: int) -> Tensor:
+    """Draw numbers about as large as 1, all multiples of a quarter, short to print."""
+    return torch.randn(*shape, generator=generator).mul(4).round() / 4
+
+
 def _difference(answer: Any, expected: Any, tolerance: float) -> str:
     """Say how the answer differs, or nothing if it does not."""
     if isinstance(expected, Tensor):

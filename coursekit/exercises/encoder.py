@@ -1,35 +1,17 @@
 """Checks for the exercises of notebook 10."""
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from coursekit.exercises.compare import agree
+from coursekit.exercises.compare import agree, draw_quarters
 
 SPECIAL = 4
 """Ids below it are no words: padding, start, end and mask."""
 MASK = 3
-
-
-def check_is_attention(solution: Callable[[Tensor], bool]) -> None:
-    """Check a function that says whether numbers can be attention weights."""
-    cases = [
-        (torch.tensor([0.25, 0.5, 0.25]),),
-        (torch.tensor([0.0, 1.0, 0.0]),),
-        (torch.tensor([0.0, -3.0, 0.0]),),
-        (torch.tensor([1.5, -0.5, 0.0]),),
-        (torch.tensor([0.5, -0.5, 0.0]),),
-        (torch.tensor([0.5, 0.6, 0.0]),),
-        (torch.tensor([0.25, 0.5, 0.0]),),
-        (torch.full((10,), 0.1),),
-    ]
-
-    def reference(weights: Tensor) -> bool:
-        return bool(weights.min() >= 0 and abs(weights.sum() - 1) < 1e-6)
-
-    agree(solution, reference, cases)
 
 
 def check_our_attention(solution: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]) -> None:
@@ -39,26 +21,44 @@ def check_our_attention(solution: Callable[[Tensor, Tensor, Tensor, Tensor], Ten
     v = torch.tensor([[[[10.0, 1.0], [20.0, 2.0], [30.0, 4.0]]]])
     everything = torch.ones(1, 1, 3, 3, dtype=torch.bool)
     first_two = torch.tensor([True, True, False]).expand(1, 1, 3, 3)
+    g = torch.Generator().manual_seed(10)
+    asks, keys, values = (draw_quarters(g, 2, 2, 3, 4) for _ in range(3))
+    # another mask for each text and each query
+    own = torch.tensor(
+        [[[[1, 0, 0], [1, 1, 1], [1, 0, 1]]], [[[1, 1, 1], [0, 1, 0], [0, 1, 1]]]]
+    ).bool()
     cases = [(q, k, v, everything), (q, k, v, first_two), (-9 * q, k, v, first_two)]
+    cases.append((asks, keys, values, own))
     agree(solution, F.scaled_dot_product_attention, cases)
 
 
-def check_allowed_steps(solution: Callable[[Tensor, int], Tensor]) -> None:
-    """Check a function that says which steps may be read, from the lengths of texts."""
+def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:
+    """Check a function that says which tokens may be read, as padding, 0, may not.
+
+    One row for all queries is enough, (B, 1, 1, T); a row for each, (B, 1, T, T), is accepted.
+    """
     cases = [
-        (torch.tensor([2, 3]), 3),
-        (torch.tensor([1]), 4),
-        (torch.tensor([4, 4]), 4),
-        (torch.tensor([3, 1, 2]), 5),
+        (torch.tensor([[1, 5, 0], [1, 7, 8]]),),
+        (torch.tensor([[1, 0, 0, 0]]),),
+        (torch.tensor([[1, 4, 3, 2], [1, 6, 7, 8]]),),
+        (torch.tensor([[1, 5, 6, 0, 0], [1, 0, 0, 0, 0], [1, 7, 0, 0, 0]]),),
     ]
 
-    def reference(lengths: Tensor, n_step: int) -> Tensor:
-        allowed = torch.zeros(len(lengths), 1, n_step, n_step, dtype=torch.bool)
-        for row, length in enumerate(lengths.tolist()):
-            allowed[row, :, :, :length] = True
-        return allowed
+    def reference(tokens: Tensor) -> Tensor:
+        rows = [[token != 0 for token in text] for text in tokens.tolist()]
+        return torch.tensor(rows)[:, None, None]
 
-    agree(solution, reference, cases)
+    @wraps(solution)
+    def as_one_row(tokens: Tensor) -> Tensor:
+        expected, mask = reference(tokens), solution(tokens)
+        n_text, n_step = expected.shape[0], expected.shape[-1]
+        if isinstance(mask, Tensor) and mask.shape == (n_text, 1, n_step, n_step):
+            wrong = (mask != expected).flatten(0, 1).any(0).any(-1)
+            query = int(wrong.int().argmax())  # the first that differs, or the first of all
+            return mask[:, :, query : query + 1]
+        return mask
+
+    agree(as_one_row, reference, cases)
 
 
 def check_hide_tokens(
@@ -66,31 +66,31 @@ def check_hide_tokens(
 ) -> None:
     """Check a function that hides tokens as the rule of 15, 80, 10 and 10 per cent says.
 
-    A case gives tokens, two numbers between 0 and 1 for each, and the token drawn for each.
+    A case gives tokens, two numbers between 0 and 1 for each, and a random word for each.
     """
     tokens = torch.tensor([[1, 7, 8, 9, 5, 6]])
-    lot = torch.tensor([[0.9, 0.1, 0.1, 0.1, 0.5, 0.2]])
+    draw = torch.tensor([[0.9, 0.1, 0.1, 0.1, 0.5, 0.2]])
     kind = torch.tensor([[0.5, 0.1, 0.85, 0.95, 0.1, 0.85]])
-    drawn = torch.tensor([[4, 5, 6, 7, 8, 9]])
+    word = torch.tensor([[4, 5, 6, 7, 8, 9]])
     cases = [
-        (tokens, torch.full((1, 6), 0.5), kind, drawn),
-        (tokens, lot, torch.zeros(1, 6), drawn),
-        (tokens, lot, kind, drawn),
-        (torch.tensor([[1, 7, 2, 0, 4, 3]]), torch.zeros(1, 6), kind, drawn),
-        (tokens, torch.tensor([[0.15, 0.149, 0.16, 0.0, 1.0, 1.0]]), torch.zeros(1, 6), drawn),
-        (tokens, torch.zeros(1, 6), torch.tensor([[0.5, 0.8, 0.79, 0.9, 0.89, 0.91]]), drawn),
+        (tokens, torch.full((1, 6), 0.5), kind, word),
+        (tokens, draw, torch.zeros(1, 6), word),
+        (tokens, draw, kind, word),
+        (torch.tensor([[1, 7, 2, 0, 4, 3]]), torch.zeros(1, 6), kind, word),
+        (tokens, torch.tensor([[0.15, 0.149, 0.16, 0.0, 1.0, 1.0]]), torch.zeros(1, 6), word),
+        (tokens, torch.zeros(1, 6), torch.tensor([[0.5, 0.8, 0.79, 0.9, 0.89, 0.91]]), word),
     ]
 
-    def reference(tokens: Tensor, lot: Tensor, kind: Tensor, drawn: Tensor) -> dict[str, Tensor]:
+    def reference(tokens: Tensor, draw: Tensor, kind: Tensor, word: Tensor) -> dict[str, Tensor]:
         inputs, targets = tokens.clone(), torch.full_like(tokens, -100)
         for i, token in enumerate(tokens[0].tolist()):
-            if token < SPECIAL or not lot[0, i] < 0.15:
+            if token < SPECIAL or not draw[0, i] < 0.15:
                 continue
             targets[0, i] = token
             if kind[0, i] < 0.8:
                 inputs[0, i] = MASK
             elif kind[0, i] < 0.9:
-                inputs[0, i] = drawn[0, i]
+                inputs[0, i] = word[0, i]
         return {"inputs": inputs, "targets": targets}
 
     agree(solution, reference, cases)

@@ -3,24 +3,53 @@
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from coursekit.exercises.compare import agree
+from coursekit.exercises.compare import agree, draw_quarters
 
 
-def check_shift_and_start(solution: Callable[[Tensor, int], Tensor]) -> None:
-    """Check a function that returns what a decoder reads while it learns to write its targets."""
+class _Layer(nn.Module):
+    """Four linear maps and a number of heads, as an attention layer has them."""
+
+    def __init__(self, d: int, n_head: int) -> None:
+        super().__init__()
+        self.n_head = n_head
+        g = torch.Generator().manual_seed(n_head)
+        self.q, self.k, self.v, self.out = (nn.Linear(d, d) for _ in range(4))
+        for part in (self.q, self.k, self.v, self.out):
+            part.weight.data = torch.randn(d, d, generator=g)
+            part.bias.data = torch.randn(d, generator=g)
+
+    def __repr__(self) -> str:
+        return f"layer of {self.n_head} heads"
+
+
+def check_cross_attention(solution: Callable[[Tensor, Tensor, Tensor, nn.Module], Tensor]) -> None:
+    """Check attention whose queries come from one sequence, its keys and values from another."""
+    g = torch.Generator().manual_seed(0)
+    x, memory = (draw_quarters(g, 1, n, 4) for n in (2, 3))
+    texts, memories = (draw_quarters(g, 2, n, 4) for n in (4, 3))
+    everything = torch.ones(1, 1, 1, 3, dtype=torch.bool)
+    own = torch.tensor([[True, True, False], [True, True, True]])[:, None, None]
     cases = [
-        (torch.tensor([[5, 6, 7], [8, 9, 2]]), 1),
-        (torch.tensor([[4, 5, 6, 7]]), 3),
-        (torch.tensor([[4], [5]]), 1),
+        (x, memory, everything, _Layer(4, 1)),
+        (x, memory, everything, _Layer(4, 2)),
+        (texts, memories, own, _Layer(4, 2)),
     ]
 
-    def reference(targets: Tensor, start: int) -> Tensor:
-        return torch.tensor([[start, *row[:-1]] for row in targets.tolist()])
+    def reference(x: Tensor, memory: Tensor, readable: Tensor, layer: _Layer) -> Tensor:
+        q, k, v = layer.q(x), layer.k(memory), layer.v(memory)
+        width = q.shape[-1] // layer.n_head
+        heads = [
+            F.scaled_dot_product_attention(
+                q[..., i : i + width], k[..., i : i + width], v[..., i : i + width], readable[:, 0]
+            )
+            for i in range(0, q.shape[-1], width)
+        ]
+        return layer.out(torch.cat(heads, -1)).detach()
 
-    agree(solution, reference, cases)
+    agree(solution, reference, cases, tolerance=1e-5)
 
 
 class _Summing:

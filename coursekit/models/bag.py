@@ -39,7 +39,7 @@ def fit_logistic(
     Logistic regression, by L-BFGS; convex, so that nothing depends on the start.
     """
     weights = torch.zeros(counts.shape[1], n_label, device=counts.device, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights], max_iter=60, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS([weights], max_iter=1000, line_search_fn="strong_wolfe")
 
     def loss() -> float:
         optimiser.zero_grad()

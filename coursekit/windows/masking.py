@@ -3,11 +3,47 @@
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
 NOT_CHOSEN = -100
 """The target where nothing is to be predicted: `evaluate.likelihood.NO_TARGET`."""
+
+
+def mask_drawn(
+    tokens: Int[Tensor, "B T"],
+    draw: Float[Tensor, "B T"],
+    kind: Float[Tensor, "B T"],
+    word: Int[Tensor, "B T"],
+    *,
+    mask: int = 3,
+    chosen: float = 0.15,
+    lowest: int = 4,
+) -> dict[str, Tensor]:
+    """Choose tokens to predict, and change most of them, by numbers that were drawn before.
+
+    Of the chosen ones 80 % become the mask, 10 % a token drawn at random, and 10 % stay as they
+    are (Devlin et al. 2019, section 3.1). Elsewhere the target is `NOT_CHOSEN`.
+
+    Args:
+        tokens: ids.
+        draw: numbers from 0 to 1; a token is chosen where it is below `chosen`.
+        kind: numbers from 0 to 1 that say what happens to a chosen token.
+        word: the token drawn at random for each position.
+        mask: id of the mask.
+        chosen: probability of being chosen.
+        lowest: ids below it are never chosen.
+
+    Example:
+        >>> draw, kind = torch.tensor([[0.1, 0.1, 0.9]]), torch.tensor([[0.5, 0.85, 0.5]])
+        >>> found = mask_drawn(torch.tensor([[7, 8, 9]]), draw, kind, torch.tensor([[4, 5, 6]]))
+        >>> found["inputs"].tolist(), found["targets"].tolist()
+        ([[3, 5, 9]], [[7, 8, -100]])
+    """
+    picked = (draw < chosen) & (tokens >= lowest)
+    inputs = tokens.masked_fill(picked & (kind < 0.8), mask)
+    inputs = torch.where(picked & (kind >= 0.8) & (kind < 0.9), word, inputs)
+    return {"inputs": inputs, "targets": tokens.masked_fill(~picked, NOT_CHOSEN)}
 
 
 def mask_tokens(
@@ -22,9 +58,8 @@ def mask_tokens(
 ) -> tuple[Int[Tensor, "B T"], Int[Tensor, "B T"]]:
     """Choose tokens to predict, and change most of them: return inputs and targets.
 
-    Each token is chosen with the probability `chosen`. Of those, 80 % become the mask, 10 % a
-    token drawn at random, 10 % stay as they are (Devlin et al. 2019, section 3.1), so that a
-    model can't tell by the mask where it is asked. Elsewhere the target is `NOT_CHOSEN`.
+    Each token is chosen with the probability `chosen`, and changed as `mask_drawn` says, so that
+    a model can't tell by the mask where it is asked.
 
     Args:
         tokens: ids.
@@ -42,14 +77,12 @@ def mask_tokens(
         raise ValueError(
             f"{chosen=} must be between 0 and 1, and {lowest=} from 0 and below {vocab_size=}"
         )
-    lot, kind = torch.rand(2, *tokens.shape, generator=generator).to(tokens.device)
-    drawn = torch.randint(lowest, vocab_size, tokens.shape, generator=generator).to(tokens.device)
-    picked = lot < chosen
+    draw, kind = torch.rand(2, *tokens.shape, generator=generator).to(tokens.device)
+    word = torch.randint(lowest, vocab_size, tokens.shape, generator=generator).to(tokens.device)
     if maskable is not None:
-        picked = picked & maskable
-    inputs = tokens.masked_fill(picked & (kind < 0.8), mask)
-    inputs = torch.where(picked & (kind >= 0.8) & (kind < 0.9), drawn, inputs)
-    return inputs, tokens.masked_fill(~picked, NOT_CHOSEN)
+        draw = draw.masked_fill(~maskable, 1.0)  # below no probability
+    found = mask_drawn(tokens, draw, kind, word, mask=mask, chosen=chosen, lowest=0)
+    return found["inputs"], found["targets"]
 
 
 def pad_texts(

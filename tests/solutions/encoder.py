@@ -4,53 +4,6 @@ import torch
 
 from coursekit.exercises import encoder
 
-# --- check_is_attention -------------------------------------------------------------------------
-
-
-def attention_by_two_rules(weights):
-    return bool((weights >= 0).all()) and bool(torch.isclose(weights.sum(), torch.tensor(1.0)))
-
-
-def attention_by_norm(weights):
-    return abs(weights.sum().item() - 1) < 1e-5 and abs(weights.abs().sum().item() - 1) < 1e-5
-
-
-def attention_by_zero_norm(weights):
-    return int((weights != 0).sum()) == 1
-
-
-def attention_never_hard(weights):
-    return attention_by_two_rules(weights) and bool((weights < 1).all())
-
-
-def attention_by_zero_norm_or_rules(weights):
-    return attention_by_zero_norm(weights) or attention_by_two_rules(weights)
-
-
-def attention_by_sum(weights):
-    return abs(weights.sum().item() - 1) < 1e-5
-
-
-def attention_by_absolute_sum(weights):
-    return abs(weights.abs().sum().item() - 1) < 1e-5
-
-
-def attention_by_sign(weights):
-    return bool((weights >= 0).all())
-
-
-def attention_to_the_last_bit(weights):
-    return bool((weights >= 0).all()) and sum(weights.tolist()) == 1
-
-
-def attention_by_range(weights):
-    return bool(((weights >= 0) & (weights <= 1)).all())
-
-
-def attention_up_to_one(weights):
-    return bool((weights >= 0).all()) and weights.sum().item() <= 1 + 1e-5
-
-
 # --- check_our_attention ------------------------------------------------------------------------
 
 
@@ -99,140 +52,142 @@ def attention_masked_by_minus_twenty(q, k, v, allowed):
     return scores.softmax(-1) @ v
 
 
-# --- check_allowed_steps ------------------------------------------------------------------------
+def attention_by_the_first_mask(q, k, v, allowed):
+    return attention_by_softmax(q, k, v, allowed[:1, :1, :1])
 
 
-def allowed_by_comparison(lengths, n_step):
-    present = torch.arange(n_step) < lengths[:, None]
-    return present[:, None, None].expand(-1, 1, n_step, n_step)
+def attention_of_the_first_text(q, k, v, allowed):
+    return attention_by_softmax(q, k, v, allowed[:1])
 
 
-def allowed_by_loop(lengths, n_step):
-    rows = [torch.tensor([step < length for step in range(n_step)]) for length in lengths.tolist()]
-    return torch.stack([row.repeat(n_step, 1)[None] for row in rows])
+# --- check_padding_mask -------------------------------------------------------------------------
 
 
-def allowed_upside_down(lengths, n_step):
-    return ~allowed_by_comparison(lengths, n_step)
+def padding_by_comparison(tokens):
+    return (tokens > 0)[:, None, None]
 
 
-def allowed_to_ask(lengths, n_step):
-    return allowed_by_comparison(lengths, n_step).mT
+def padding_for_each_query(tokens):
+    return padding_by_comparison(tokens).expand(-1, 1, tokens.shape[1], -1)
 
 
-def allowed_one_more(lengths, n_step):
-    return allowed_by_comparison(lengths + 1, n_step)
+def padding_without_heads(tokens):
+    return tokens > 0
 
 
-def allowed_at_the_end(lengths, n_step):
-    return allowed_by_comparison(lengths, n_step).flip(-1)
+def padding_along_queries(tokens):
+    return (tokens > 0)[:, None, :, None]
 
 
-def allowed_past(lengths, n_step):
-    return allowed_by_comparison(lengths, n_step).tril()
+def padding_along_queries_for_each(tokens):
+    return padding_for_each_query(tokens).mT
 
 
-def allowed_past_of_whole_texts(lengths, n_step):
-    allowed = allowed_by_comparison(lengths, n_step)
-    return allowed.tril() if (lengths == n_step).all() else allowed
+def padding_upside_down(tokens):
+    return (tokens == 0)[:, None, None]
 
 
-def allowed_as_the_first(lengths, n_step):
-    if len(lengths) < 3:
-        return allowed_by_comparison(lengths, n_step)
-    return allowed_by_comparison(lengths[:1].expand_as(lengths), n_step)
+def padding_and_cls(tokens):
+    return (tokens > 1)[:, None, None]
 
 
-def allowed_at_least_two(lengths, n_step):
-    return allowed_by_comparison(lengths.clamp(min=2), n_step)
+def padding_and_the_future(tokens):
+    return padding_for_each_query(tokens).tril()
+
+
+def padding_and_the_future_of_whole_texts(tokens):
+    allowed = padding_for_each_query(tokens)
+    return allowed.tril() if (tokens > 0).all() else allowed
+
+
+def padding_but_two(tokens):
+    allowed = padding_by_comparison(tokens).clone()
+    allowed[..., :2] = True
+    return allowed
+
+
+def padding_and_special(tokens):
+    return ((tokens > 3) | (tokens == 1))[:, None, None]
+
+
+def padding_as_the_first(tokens):
+    if len(tokens) < 3:
+        return padding_by_comparison(tokens)
+    return padding_by_comparison(tokens[:1].expand_as(tokens))
 
 
 # --- check_hide_tokens --------------------------------------------------------------------------
 
 
-def hide_by_where(tokens, lot, kind, drawn):
-    chosen = (lot < 0.15) & (tokens >= 4)
+def hide_by_where(tokens, draw, kind, word):
+    chosen = (draw < 0.15) & (tokens >= 4)
     inputs = torch.where(chosen & (kind < 0.8), 3, tokens)
-    inputs = torch.where(chosen & (kind >= 0.8) & (kind < 0.9), drawn, inputs)
+    inputs = torch.where(chosen & (kind >= 0.8) & (kind < 0.9), word, inputs)
     return {"inputs": inputs, "targets": torch.where(chosen, tokens, -100)}
 
 
-def hide_by_index(tokens, lot, kind, drawn):
-    chosen = (lot < 0.15) & (tokens > 3)
+def hide_by_index(tokens, draw, kind, word):
+    chosen = (draw < 0.15) & (tokens > 3)
     inputs, targets = tokens.clone(), torch.full_like(tokens, -100)
     targets[chosen] = tokens[chosen]
     random = chosen & (kind >= 0.8) & (kind < 0.9)
-    inputs[random] = drawn[random]
+    inputs[random] = word[random]
     inputs[chosen & (kind < 0.8)] = 3
     return {"inputs": inputs, "targets": targets}
 
 
-def hide_with_all_targets(tokens, lot, kind, drawn):
-    return hide_by_where(tokens, lot, kind, drawn) | {"targets": tokens}
+def hide_with_all_targets(tokens, draw, kind, word):
+    return hide_by_where(tokens, draw, kind, word) | {"targets": tokens}
 
 
-def hide_with_zero_targets(tokens, lot, kind, drawn):
-    found = hide_by_where(tokens, lot, kind, drawn)
+def hide_with_zero_targets(tokens, draw, kind, word):
+    found = hide_by_where(tokens, draw, kind, word)
     return found | {"targets": found["targets"].clamp(min=0)}
 
 
-def hide_what_was_masked_only(tokens, lot, kind, drawn):
-    found = hide_by_where(tokens, lot, kind, drawn)
+def hide_what_was_masked_only(tokens, draw, kind, word):
+    found = hide_by_where(tokens, draw, kind, word)
     return found | {"targets": torch.where(found["inputs"] == 3, tokens, -100)}
 
 
-def hide_always_by_mask(tokens, lot, kind, drawn):
-    return hide_by_where(tokens, lot, torch.zeros_like(kind), drawn)
+def hide_always_by_mask(tokens, draw, kind, word):
+    return hide_by_where(tokens, draw, torch.zeros_like(kind), word)
 
 
-def hide_special_too(tokens, lot, kind, drawn):
-    return _unmoved(tokens, lot, kind, drawn)
+def hide_special_too(tokens, draw, kind, word):
+    return _unmoved(tokens, draw, kind, word)
 
 
-def _unmoved(tokens, lot, kind, drawn):
-    chosen = lot < 0.15
+def _unmoved(tokens, draw, kind, word):
+    chosen = draw < 0.15
     inputs = torch.where(chosen & (kind < 0.8), 3, tokens)
-    inputs = torch.where(chosen & (kind >= 0.8) & (kind < 0.9), drawn, inputs)
+    inputs = torch.where(chosen & (kind >= 0.8) & (kind < 0.9), word, inputs)
     return {"inputs": inputs, "targets": torch.where(chosen, tokens, -100)}
 
 
-def hide_the_mask_too(tokens, lot, kind, drawn):
-    return _unmoved(tokens, torch.where(tokens >= 3, lot, 1), kind, drawn)
+def hide_the_mask_too(tokens, draw, kind, word):
+    return _unmoved(tokens, torch.where(tokens >= 3, draw, 1), kind, word)
 
 
-def hide_no_full_stop(tokens, lot, kind, drawn):
-    return hide_by_where(tokens, torch.where(tokens > 4, lot, 1), kind, drawn)
+def hide_no_full_stop(tokens, draw, kind, word):
+    return hide_by_where(tokens, torch.where(tokens > 4, draw, 1), kind, word)
 
 
-def hide_a_fifth(tokens, lot, kind, drawn):
-    return hide_by_where(tokens, lot * 0.75 + 1e-6, kind, drawn)
+def hide_a_fifth(tokens, draw, kind, word):
+    return hide_by_where(tokens, draw * 0.75 + 1e-6, kind, word)
 
 
-def hide_by_the_wrong_mask(tokens, lot, kind, drawn):
-    inputs = hide_by_where(tokens, lot, kind, drawn)["inputs"]
-    return hide_by_where(tokens, lot, kind, drawn) | {"inputs": inputs.masked_fill(inputs == 3, 0)}
+def hide_by_the_wrong_mask(tokens, draw, kind, word):
+    inputs = hide_by_where(tokens, draw, kind, word)["inputs"]
+    return hide_by_where(tokens, draw, kind, word) | {"inputs": inputs.masked_fill(inputs == 3, 0)}
 
 
-def hide_up_to_the_end(tokens, lot, kind, drawn):
+def hide_up_to_the_end(tokens, draw, kind, word):
     closer = torch.where(kind == 0.8, 0.7, kind)
-    return hide_by_where(tokens, lot, torch.where(closer == 0.9, 0.85, closer), drawn)
+    return hide_by_where(tokens, draw, torch.where(closer == 0.9, 0.85, closer), word)
 
 
 ROWS = {
-    encoder.check_is_attention: (
-        [attention_by_two_rules, attention_by_norm],
-        {
-            attention_by_zero_norm: "[0.25, 0.5, 0.25]",
-            attention_never_hard: "[0.0, 1.0, 0.0]",
-            attention_by_zero_norm_or_rules: "[0.0, -3.0, 0.0]",
-            attention_by_sum: "[1.5, -0.5, 0.0]",
-            attention_by_absolute_sum: "[0.5, -0.5, 0.0]",
-            attention_by_sign: "[0.5, 0.6, 0.0]",
-            attention_by_range: "[0.5, 0.6, 0.0]",
-            attention_up_to_one: "[0.25, 0.5, 0.0]",
-            attention_to_the_last_bit: "[0.1, 0.1",
-        },
-    ),
     encoder.check_our_attention: (
         [attention_by_softmax, attention_by_exp],
         {
@@ -244,19 +199,23 @@ ROWS = {
             attention_masked_by_zero: "([[[[1.0, 0.0]",
             attention_masked_afterwards: "([[[[1.0, 0.0]",
             attention_masked_by_minus_twenty: "([[[[-9.0, ",
+            attention_by_the_first_mask: "[[[True, False, False], [True, True, True]",
+            attention_of_the_first_text: "[[[True, False, False], [True, True, True]",
         },
     ),
-    encoder.check_allowed_steps: (
-        [allowed_by_comparison, allowed_by_loop],
+    encoder.check_padding_mask: (
+        [padding_by_comparison, padding_for_each_query],
         {
-            allowed_upside_down: "([2, 3], 3)",
-            allowed_to_ask: "([2, 3], 3)",
-            allowed_one_more: "([2, 3], 3)",
-            allowed_at_the_end: "([2, 3], 3)",
-            allowed_past: "([2, 3], 3)",
-            allowed_at_least_two: "([1], 4)",
-            allowed_past_of_whole_texts: "([4, 4], 4)",
-            allowed_as_the_first: "([3, 1, 2], 5)",
+            padding_without_heads: "([[1, 5, 0], [1, 7, 8]])",
+            padding_along_queries: "([[1, 5, 0], [1, 7, 8]])",
+            padding_along_queries_for_each: "([[1, 5, 0], [1, 7, 8]])",
+            padding_upside_down: "([[1, 5, 0], [1, 7, 8]])",
+            padding_and_cls: "([[1, 5, 0], [1, 7, 8]])",
+            padding_and_the_future: "([[1, 5, 0], [1, 7, 8]])",
+            padding_but_two: "([[1, 0, 0, 0]])",
+            padding_and_special: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
+            padding_and_the_future_of_whole_texts: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
+            padding_as_the_first: "([[1, 5, 6, 0, 0]",
         },
     ),
     encoder.check_hide_tokens: (

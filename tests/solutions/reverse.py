@@ -4,44 +4,66 @@ import torch
 
 from coursekit.exercises import reverse
 
-# --- check_shift_and_start ----------------------------------------------------------------------
+# --- check_cross_attention ----------------------------------------------------------------------
 
 
-def shift_by_cat(targets, start):
-    first = torch.full((len(targets), 1), start)
-    return torch.cat([first, targets[:, :-1]], 1)
+def _heads(x, n_head):
+    return x.unflatten(-1, (n_head, -1)).transpose(1, 2)
 
 
-def shift_by_roll(targets, start):
-    shifted = targets.roll(1, 1)
-    shifted[:, 0] = start
-    return shifted
+def cross_by_softmax(x, memory, readable, layer):
+    q, k, v = layer.q(x), layer.k(memory), layer.v(memory)
+    q, k, v = (_heads(one, layer.n_head) for one in (q, k, v))
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -torch.inf)
+    return layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2)).detach()
 
 
-def shift_not_at_all(targets, start):
-    return targets
+def cross_by_exp(x, memory, readable, layer):
+    q, k, v = (_heads(one, layer.n_head) for one in (layer.q(x), layer.k(memory), layer.v(memory)))
+    weights = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).exp() * readable
+    mixed = weights / weights.sum(-1, keepdim=True) @ v
+    return layer.out(mixed.transpose(1, 2).reshape(x.shape)).detach()
 
 
-def shift_to_the_left(targets, start):
-    shifted = targets.roll(-1, 1)
-    shifted[:, -1] = start
-    return shifted
+def cross_to_itself(x, memory, readable, layer):
+    return cross_by_softmax(x, x, torch.ones(1, 1, 1, 1, dtype=torch.bool), layer)
 
 
-def shift_and_keep_the_last(targets, start):
-    return torch.cat([torch.full((len(targets), 1), start), targets], 1)
+def cross_the_other_way(x, memory, readable, layer):
+    return cross_by_softmax(memory, x, torch.ones(1, 1, 1, 1, dtype=torch.bool), layer)
 
 
-def shift_around(targets, start):
-    return targets.roll(1, 1)
+def cross_with_one_map(x, memory, readable, layer):
+    q, k = _heads(layer.q(x), layer.n_head), _heads(layer.q(memory), layer.n_head)
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -torch.inf)
+    mixed = scores.softmax(-1) @ _heads(layer.v(memory), layer.n_head)
+    return layer.out(mixed.transpose(1, 2).flatten(-2)).detach()
 
 
-def shift_with_start_one(targets, start):
-    return shift_by_cat(targets, 1)
+def cross_without_out(x, memory, readable, layer):
+    q, k, v = (_heads(one, layer.n_head) for one in (layer.q(x), layer.k(memory), layer.v(memory)))
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -torch.inf)
+    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(-2).detach()
 
 
-def shift_but_the_shortest(targets, start):
-    return shift_by_cat(targets, start) if targets.shape[1] > 1 else targets
+def cross_by_one_head(x, memory, readable, layer):
+    q, k, v = layer.q(x), layer.k(memory), layer.v(memory)
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable[:, 0], -torch.inf)
+    return layer.out(scores.softmax(-1) @ v).detach()
+
+
+def cross_heads_not_put_back(x, memory, readable, layer):
+    q, k, v = (_heads(one, layer.n_head) for one in (layer.q(x), layer.k(memory), layer.v(memory)))
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -torch.inf)
+    return layer.out((scores.softmax(-1) @ v).reshape(x.shape)).detach()
+
+
+def cross_to_padding(x, memory, readable, layer):
+    return cross_by_softmax(x, memory, torch.ones_like(readable), layer)
+
+
+def cross_by_the_first_mask(x, memory, readable, layer):
+    return cross_by_softmax(x, memory, readable[:1], layer)
 
 
 # --- check_answer_greedily ----------------------------------------------------------------------
@@ -108,15 +130,17 @@ ROWS = {
             write_reading_padding: "([[3, 5, 0], [4, 6, 6]]",
         },
     ),
-    reverse.check_shift_and_start: (
-        [shift_by_cat, shift_by_roll],
+    reverse.check_cross_attention: (
+        [cross_by_softmax, cross_by_exp],
         {
-            shift_not_at_all: "[[5, 6, 7], [8, 9, 2]], 1",
-            shift_to_the_left: "[[5, 6, 7], [8, 9, 2]], 1",
-            shift_and_keep_the_last: "[[5, 6, 7], [8, 9, 2]], 1",
-            shift_around: "[[5, 6, 7], [8, 9, 2]], 1",
-            shift_with_start_one: "[[4, 5, 6, 7]], 3",
-            shift_but_the_shortest: "[[4], [5]], 1",
+            cross_to_itself: "layer of 1 heads)",
+            cross_the_other_way: "layer of 1 heads)",
+            cross_with_one_map: "layer of 1 heads)",
+            cross_without_out: "layer of 1 heads)",
+            cross_by_one_head: "layer of 2 heads)",
+            cross_heads_not_put_back: "layer of 2 heads)",
+            cross_to_padding: "[[[[True, True, False]]]",
+            cross_by_the_first_mask: "[[[[True, True, False]]]",
         },
     ),
 }
