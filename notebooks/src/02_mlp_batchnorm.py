@@ -647,7 +647,7 @@ figure("one-example", alt="A histogram of the unit's values, and one line: the e
 # %% [markdown]
 # In training the same example looks different in every batch. In evaluation it has one value. (The running mean is off by two to three per cent of a standard deviation.)
 #
-# Does batch norm pay off in a single layer that starts well? No: in our 20,000 steps it is a little worse. In 200,000 recorded ones it comes out level on the validation names, with a *higher* training loss. (The lecture reports 2.1048.) The other examples act as noise, and one explanation is that noise makes memorising harder. Here batch norm pays off in a deep network whose gain is wrong. (Networks of today also have *residual connections*: lesson 6.)
+# Does batch norm pay off in a single layer that starts well? No: in our 20,000 steps it is a little worse. In 200,000 recorded ones it comes out level on the validation names, with a *higher* training loss. (The lecture reports 2.1048.) The other examples act as noise, and one explanation is that noise makes memorising harder. Here batch norm pays off in a deep network whose gain is wrong.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.5 (build, 20 minutes).** Once trained, a batch norm multiplies by fixed numbers and adds fixed numbers. So does the linear layer before it, and two such layers in a row are one. That is how these networks are shipped. Write `fold`: return a matrix `A` and a bias `a` such that `x @ A + a` equals what the normalisation gives for `x @ weights` in evaluation.
