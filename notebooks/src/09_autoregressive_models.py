@@ -46,7 +46,7 @@ figure("digits", alt="Two rows of twenty small handwritten digits in black and w
 #
 # The library's `MADE` is such a model: a network from an image to 64 logits. You build it in section 9.4.
 #
-# Training is the loop of lesson 2 with a better optimiser, and with **dropout**: each training step sets a random half of the hidden units to 0, so that the network can't learn the images by heart.
+# Training is the loop of lesson 2 with a better optimiser, and with **dropout**: in training, each hidden unit is 0 with a probability of one half, anew for each image. That makes it harder to learn the images by heart.
 
 
 # %%
@@ -95,7 +95,7 @@ claim(one_order=each.mean(), averaged_logits=averaged.mean())
 # %% [markdown]
 # From the same four networks, nearly three nats less: each digit sixteen times as probable, for free.
 #
-# Here is the decisive test. The probabilities of all possible images sum to 1. Of 64 pixels there are too many images to try, so cut 5 × 2 pixels out of the middle. That leaves $2^{10} = 1{,}024$ images. Train four small models on those.
+# A **likelihood** is the probability that a model gives to the data. So here is the decisive test: over all possible images it must sum to 1. Of 64 pixels there are too many images to try, so cut 5 × 2 pixels out of the middle. That leaves $2^{10} = 1{,}024$ images. Train four small models on those.
 #
 # **Predict.** Each model gives the 1,024 images probabilities that sum to 1. What is the sum when the logits are averaged?
 
@@ -122,9 +122,9 @@ plt.title("Averaged logits hand out more probability than there is")
 figure("sums", alt="Four curves rise to 1 and stay; that of averaged logits rises above 1.")
 
 # %% [markdown]
-# How can that be? Take images of two pixels that are always equal. One order predicts the second pixel from the first, the other the first from the second. Average the logits, and *each* pixel is read off the other. Both images that occur, 00 and 11, get a probability of nearly 1, and the sum is nearly 2.
+# How can that be? Take images of two pixels that are always equal. One order predicts the second pixel from the first, the other the first from the second. Average the logits, and *each* pixel is read off the other. Both images that occur, 00 and 11, get a probability of nearly 1, if the networks are sure, and the sum is nearly 2.
 #
-# So the images were given away, not predicted. The repository's 94.5 is one order; its 79.3 averages the logits of ten, `xbhat` in [run.py](https://github.com/karpathy/pytorch-made/blob/master/run.py). Its data are MNIST's digits made binary, 50,000 images to train on and 10,000 each for validation and test.
+# So the images were leaked, not predicted. The repository's 94.5 is one order; its 79.3 averages the logits of ten, `xbhat` in [run.py](https://github.com/karpathy/pytorch-made/blob/master/run.py). Both are for the validation images of MNIST made binary, 50,000 images to train on and 10,000 each for validation and test.
 #
 # There is an honest average: that of the probabilities *of whole images*. Four sums of 1 average to 1.
 
@@ -151,8 +151,14 @@ def average_models(nlls):
 mixture = answer_or(average_models, mixture_nll)
 claim(honest_average=mixture(each).mean(), sum_of_honest_average=one_each.mean(0).sum())
 
+raster_tiny = MADEConfig(n_pixels=10, d_hidden=100)
+same = [train_on(small, MADE(raster_tiny), steps=300, seed=seed) for seed in range(4)]
+claim(sum_in_one_order=(-nats(average_logits(same, every), every)).exp().sum())
+
 # %% [markdown]
-# That is what four orders are worth: about a quarter of a nat. A **mixture** like this is a likelihood if each of its parts is one.
+# So the honest gain of four networks is about a quarter of a nat. A **mixture** like this is a likelihood if each of its parts is one.
+#
+# The last line shows what was at fault. Four networks that share *one* order may average their logits: the sum stays 1. It was the mix of orders that leaked.
 #
 # ## 9.2 One pixel after the other
 #
@@ -178,16 +184,20 @@ def kl(p, q):
 
 numbers = (small @ (2.0 ** torch.arange(9, -1, -1))).long()  # each small image, below 1,024
 p = torch.bincount(numbers, minlength=1024).double() / len(small)
-q = one_each[0].double()
-nll, entropy = -q[numbers].log().mean(), -torch.special.xlogy(p, p).sum()
-print(f"NLL {nll:.4f} − entropy {entropy:.4f} = {nll - entropy:.4f}; KL {kl(p, q):.4f}")
-assert abs(nll - entropy - kl(p, q)) < 1e-7
+entropy = -torch.special.xlogy(p, p).sum()
+for name, q in {"one model": one_each[0].double(), "averaged logits": of_average.double()}.items():
+    nll = -q[numbers].log().mean()
+    print(f"{name}: NLL {nll:.4f} − entropy {entropy:.4f} = KL {kl(p, q):.4f}")
+    assert abs(nll - entropy - kl(p, q)) < 1e-7
+claim(kl_of_averaged_logits=kl(p, of_average.double()))
 
 fair, loaded = torch.tensor([[0.5, 0.5], [0.9, 0.1]])  # two coins
 claim(kl_fair_to_loaded=kl(fair, loaded), kl_loaded_to_fair=kl(loaded, fair))
 
 # %% [markdown]
-# The two directions differ, as two coins show: KL is no distance. Training makes $\mathrm{KL}(\text{data} \,\|\, \text{model})$ small. So a model that rules out an image that occurs has an infinite loss.
+# The averaged logits have a *negative* KL: their loss is below the entropy, which no likelihood can reach. (The two directions of KL differ, as two coins show.)
+#
+# Training makes $\mathrm{KL}(\text{data} \,\|\, \text{model})$ small. So a model that rules out an image that occurs has an infinite loss.
 #
 # **Predict.** Take the table of the training images, with all 64 pixels. For how many of the 200 validation images is its loss infinite?
 
@@ -232,7 +242,7 @@ figure("densities", alt="As σ falls, training points rise on and on; new points
 #
 # The simplest factor reads nothing. Each pixel has its own probability: how often it had ink in training.
 #
-# The next model reads all earlier pixels through a logistic regression: $p(x_d = 1) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$. This is a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix.
+# The next model reads all earlier pixels through a logistic regression: $p(x_d = 1 \mid x_{<d}) = \sigma(b_d + \sum_{i<d} w_{di}\,x_i)$, where $\sigma$ is the logistic function. This is a **fully visible sigmoid belief network** (FVSBN). The weights of all 64 regressions form one triangular matrix.
 
 
 # %%
@@ -266,11 +276,11 @@ plt.suptitle("What a pixel (black) reads: blue makes ink likelier, red less; gre
 figure("weights", alt="Four pixels and their weights: blue right above each, later pixels grey.")
 
 # %% [markdown]
-# Seven nats better, and a person can read some of why. In all four pictures the pixel right above is blue: strokes go on. The deepest colours, at the edges, belong to pixels that rarely have ink.
+# Seven nats better, and some of the reason can be read. In all four pictures the pixel directly above is blue: strokes go on. (Colours end at ±2.)
 #
 # What does the FVSBN *draw*? Take the pixels in order, and draw each with the probability that the model gives it after those drawn already: **ancestral sampling**. Images then come out as often as the model says.
 #
-# So each pixel should have ink as often as in training, and each *pair* of pixels, too. Independent pixels fail on pairs:
+# If the model is right, then each pixel should have ink about as often as in training, and each *pair* of pixels, too. Independent pixels fail on pairs:
 
 
 # %%
@@ -289,7 +299,7 @@ claim(largest_error_of_a_pair=(of_fvsbn - pairs).abs().max())
 claim(of_a_pair_of_independent_pixels=(independent - pairs).fill_diagonal_(0).abs().max())
 
 # %% [markdown]
-# But a logistic regression can't say "ink if *exactly one* of two neighbours is". A network can. Give each pixel its own, and 64 networks learn 64 times what an edge is, each from the same 1,300 images. They should share.
+# But a logistic regression can't say "ink if *exactly one* of two neighbours is". A network can. Give each pixel its own, and 64 networks learn 64 times what an edge is, each from the same 1,300 images. They should share what they compute.
 #
 # ## 9.4 One network, some connections cut
 #
@@ -410,7 +420,7 @@ figure("jacobian", alt="MADE fills a triangle, averaged logits all but the diago
 #
 # The averaged logits are harder to catch. No output reads its own pixel: the diagonal is white. But nine pairs of pixels in ten read *each other*.
 #
-# So ask: **is there one order in which each output reads earlier pixels only?** A cycle, even of two pixels, and there is none.
+# So ask: **is there one order in which each output reads earlier pixels only?** If there is, the sum is 1. A single cycle, even of two pixels, rules it out.
 #
 # ## 9.5 The same weights at every pixel
 #
@@ -448,7 +458,9 @@ compare_guess(guess, seen.sum().item(), unit="pixels")
 #
 # The remedy (van den Oord et al. 2016b) keeps two images of features. The **vertical stack** `above` reads whole rows, up to its own. The **horizontal stack** `left` reads its own row from the left, and takes what `above` knows *one row higher*. Its image enters moved one pixel to the right, so that no pixel reads itself.
 #
-# Below the picture are controls: from which pixel is the blind spot largest?
+# Below the picture are controls. With ten layers, from which pixel is the blind spot largest?
+#
+# <details><summary>What we see</summary>From the left edge of the last two rows: column 0 of rows 7 and 8, 28 pixels each.</details>
 
 
 # %%
@@ -514,9 +526,9 @@ def our_stacks(above, left, w_above, w_left, w_link):
 
 
 # %% [markdown]
-# Your layer is the library's `TwoStackConv2d` without its bias. A [`PixelCNN`](../coursekit/models/pixel_cnn.py) stacks three such layers.
+# Your layer is the library's `TwoStackConv2d` without its bias. A [`PixelCNN`](../coursekit/models/pixel_cnn.py) stacks three such layers, five columns wide, and is told each pixel's row and column. (Published ones have gates as well.)
 #
-# Is the second stack worth its price? Train three seeds with it, and three with a single stack of one layer more. Each kind has its own learning rate.
+# Is the second stack worth its price? Train three seeds with it, and three with a single stack of one layer more.
 
 
 # %%
@@ -545,7 +557,7 @@ claim(shared_parameters=sum(p.numel() for p in cnn[0].parameters()))
 claim(second_stack_gains=(one - two).mean())
 
 # %% [markdown]
-# With 15,105 shared parameters the convolutions come within 0.2 nats of MADE, which stores 133,160 numbers. On images this small the second stack hardly pays: it is ahead by a tenth on average, and two seeds can differ by more.
+# With 15,105 shared parameters the convolutions come within half a nat of MADE, which stores 133,160 numbers, half of them masked. On images this small the second stack hardly pays off: it is ahead by a tenth on average, and two seeds can differ by more. (With windows of five columns the blind spot is smaller than in the picture.)
 #
 # ## 9.6 The best we have
 #
@@ -553,7 +565,7 @@ claim(second_stack_gains=(one - two).mean())
 #
 # Now train from more seeds, and read the test images. Your run reads them once. We read them several times while this lesson was written, and made some choices in between. So don't trust a tenth between two kinds of model.
 #
-# Scores are means over seeds. After ± stands the standard error of the *paired* difference, image by image:
+# Each kind has its own learning rate and number of steps, chosen on validation. Scores are means over seeds. After ± stands the standard error of the *paired* difference, image by image:
 
 
 # %%
@@ -573,20 +585,23 @@ final["convolutions, one stack"] = on_test(blind)
 final["convolutions, two stacks"] = on_test(cnn)
 final["MADE, row by row"] = on_test(seeded(lambda: MADE(sizes), n=4))
 final["MADE, a random order"] = on_test(twelve)
+final["four seeds row by row, mixed"] = mixture(final["MADE, row by row"])[None]
 final["four random orders, mixed"] = torch.stack([mixture(on_test(models)) for models in mixed])
 print(table_of_nll(final))
 
 # %%
 nll_of = {name: found.mean(0) for name, found in final.items()}  # of each image
-by_rows, alone, best = list(nll_of.values())[-3:]
-claim(digits_independent_nll=nll_of["independent pixels"].mean())
+rows, best = nll_of["MADE, row by row"], nll_of["four random orders, mixed"]
+alone, seeds_mixed = nll_of["MADE, a random order"], nll_of["four seeds row by row, mixed"]
+claim(digits_independent_nll=nll_of["independent pixels"].mean(), digits_best_nll=best.mean())
 claim(digits_fvsbn_nll=nll_of["FVSBN, last pixel first"].mean(), digits_made_nll=alone.mean())
-claim(digits_best_nll=best.mean())
-scored = [Score(one.mean(), on=test, steps=600, batch=100) for one in (best, alone, by_rows)]
-claim_order(random_order_beats_rows=(scored[1], scored[2]), mixture_beats_made=tuple(scored[:2]))
+claim(random_order_gains=(rows - alone).mean(), mixing_seeds_gains=(rows - seeds_mixed).mean())
+print(f"a random order: ± {(rows - alone).std() / 297**0.5:.3f}")
+scored = [Score(one.mean(), on=test) for one in (best, alone)]
+claim_order(mixture_beats_made=tuple(scored))
 
 # %% [markdown]
-# A random order helps MADE a little. Mixing four orders helps nearly four times as much.
+# Mixing four random orders gains 0.30, of which mixing four *seeds* of one order would have brought 0.09. A random order by itself may help: 0.08 ± 0.05 is no proof.
 #
 # What do they draw? Below each sample stands the training image from which the fewest pixels differ; for a copier, the two would be equal. Last, as a yardstick, come real test images.
 
@@ -613,6 +628,9 @@ for ax, (name, images) in zip(panels, drawn.items(), strict=True):
 plt.suptitle("From noise to digits: what each model draws, and its nearest training image")
 figure("samples", alt="Five pairs of rows: noise, rough strokes, digits, and real digits.")
 
+# %% [markdown]
+# The samples lie a little farther from the training images than real digits do, and fewer of them are copies. The mixture hasn't learnt by heart; nor does it draw like a hand yet.
+
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9.4 (investigate, 30 minutes).** Does the order of the pixels matter? Train `OurMADE(order)` for each of these, from seed 0, and fill in the loss on the validation images. Is the difference larger than that between two random orders, or two seeds?
 # >
@@ -622,7 +640,7 @@ figure("samples", alt="Five pairs of rows: noise, rough strokes, digits, and rea
 # >
 # > <details><summary>Hint</summary>Column by column: <code>raster.view(8, 8).T.flatten()</code>. The last row first, each from the left: <code>raster.view(8, 8).flip(0).flatten()</code>. Outwards: sort the pixels by their distance from the middle. Random: <code>four[0].order</code> and <code>four[1].order</code>.</details>
 # >
-# > <details><summary>What we found</summary>Seed 0: 16.71, 16.84, 16.61, 16.46, and for the two random orders 16.40 and 16.42. Three more seeds row by row: 16.74, 16.75 and 16.70. So the order matters more than the seed, and our reading order is not the best: from the bottom up, or at random, is 0.25 to 0.3 nats better on these 200 images; on the test images it is less (section 9.6). Do more orders pay? Mixtures of 1, 2, 4, 8 and 12 of the <code>twelve</code>: 16.40, 16.25, 16.15, 16.14, 16.11. They soon stop: for no image is a mixture better than the best of its models. Averaged logits go on falling, to 13.26, for each further order gives more pixels away.</details>
+# > <details><summary>What we found</summary>Seed 0: 16.71, 16.84, 16.61, 16.46, and for the two random orders 16.40 and 16.42. Three more seeds row by row: 16.74, 16.75 and 16.70. The twelve random orders of section 9.6 lie between 16.39 and 16.58. So the order matters more than the seed, and rows are not the best; but two random orders can differ by as much as one of them from rows. On the test images the differences shrink (section 9.6): 200 images are few to choose on. Do more orders pay off? A mixture of all <code>twelve</code> has 16.11, against 16.15 to 16.25 for four. Their averaged logits fall on, to 13.26, because each further order leaks more pixels.</details>
 
 # %% [markdown]
 # ## What you now have
