@@ -351,7 +351,7 @@ figure("starts", alt="Three starts: the two fixed ones end lower, after 200,000 
 #
 # ## 2.5 Twenty layers
 #
-# One hidden layer trains from any start, well or badly. Now put twenty in a row, each of 100 units.
+# One hidden layer trains from any start, well or badly. Now stack twenty, each of 100 units.
 
 
 # %%
@@ -400,7 +400,7 @@ logits = deep_forward(stuck[2], X[:5000])[1].detach()
 claim(logits_vary_small_gain=logits.std(0).mean(), only_frequencies=-(p * p.log()).sum())
 
 # %% [markdown]
-# All three begin near an honest 3.30. After 1,000 steps two of them are stuck near 2.82 (on 5,000 training examples). That is the loss of a model that knows how frequent each letter is, and nothing else. At 0.6 the logits are indeed the same for all contexts: only $b_2$ has learnt, which needs no layer before it. Is it the same illness at 5? Section 2.6 looks inside.
+# All three begin near an honest 3.30. After 1,000 steps two of them are stuck at 2.84 (on 5,000 training examples). A model that knows how frequent each letter is, and nothing else, has 2.82. At 0.6 the logits are indeed the same for all contexts: only $b_2$ has learnt, which needs no layer before it. Is it the same illness at 5? Section 2.6 looks inside.
 #
 # **Batch normalisation** (Ioffe and Szegedy 2015) does not predict the size, it enforces it. If the inputs of tanh should have mean 0 and variance 1, then make them so. For each unit, subtract its mean over the $n$ examples of the batch, and divide by its standard deviation:
 #
