@@ -667,7 +667,7 @@ for lr in (0.005, 0.05, 0.1, 0.2, 0.5):
     print(f"lr {lr:g}: misses by {train(lr=lr)[1][-1] ** 0.5:.3g} °C after 3,000 steps")
 
 # %% [markdown]
-# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`, not a number. In between, nothing breaks and the curve is wrong: at 0.1 here, at 0.2 from any start.
+# Too small is safe but slow. Far too large, and each step overshoots further than the one before, until the loss is `nan`. In between, nothing breaks and the curve is wrong: at 0.1 here, at 0.2 from any start.
 #
 # Now back to the mistake of section 0.2. Train once more, with the sum over the wrong axis. Nothing is raised.
 #
