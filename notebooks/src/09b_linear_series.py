@@ -304,7 +304,7 @@ claim(growth_crisis_part=(of_mean - of_ar)[-4:-1].sum() / (of_mean - of_ar).sum(
 # %% [markdown]
 # The difference is 2.2 standard errors, or, by HAC, 1.5. Two thirds of it were won from October 2008 to June 2009: 25 years are too short to be sure.
 #
-# *Not proven* isn't *disproven*, though, and there are two questions (Diebold 2015). *Was I better off with these forecasts?* The ratio answers that, errors of fitting included. *Is there anything to know?* For that it is too strict. If there is nothing, the AR(2) forecasts the mean plus an error of fitting $u$, unrelated to what comes, and its squared error is larger by $u^2$ on average. So Clark and West (2007) add $u^2$ back:
+# *Not proven* isn't *disproven*, though, and there are two questions (Diebold 2015). *Was I better off with these forecasts?* The ratio answers that, errors of fitting included. *Is there anything to know?* For that it is too strict. If there is nothing, then $u$, the AR(2)'s difference from the mean, is an error of fitting, unrelated to what comes, and raises its squared error by $u^2$ on average. So Clark and West (2007) add $u^2$ back:
 #
 # $$d_t=e^2_{t,\text{mean}}-\big(e^2_{t,\text{AR}}-(\hat x_{t,\text{mean}}-\hat x_{t,\text{AR}})^2\big)$$
 #

@@ -237,7 +237,7 @@ claim(adder_first=adder_first.mean(), adder_last=adder_last.mean())
 claim(rnn_last=rnn_last.mean(), rnn_first_after_last=rnn_first.mean())
 
 # %% [markdown]
-# The adder learns to keep, not to overwrite: to forget, it must add the exact opposite of what it holds. Multiplying by 0 would do it at once. The RNN learns to overwrite, and then answers *first*, too, which *first* alone doesn't teach it. So it *can* keep a symbol for fifty letters; the gradient that would teach it from there is what vanishes.
+# The adder learns to keep, not to overwrite: to forget, it must add the exact opposite of what it holds. Multiplying by 0 would do it at once. The RNN learns to overwrite, and then answers *first*, too, which *first* alone hardly teaches it. So it *can* keep a symbol for fifty letters; the gradient that would teach it from there is what vanishes.
 #
 # So let the memory *decide* what to multiply by. A **gate** is a number between 0 and 1 for each memory cell, $\sigma(W x_t+U h_{t-1}+b)$ with weights of its own:
 #
@@ -408,7 +408,7 @@ for color, (name, back) in zip(("C0", "C1", "C2", "C3"), left.items(), strict=Tr
     if name in rights:
         draw_right(axes[1], rights[name], color, name)
 axes[1].plot([50] * 3, adder_first, "D", color="C3", markersize=5)
-axes[1].text(48.8, 0.82, "adder ◆", color="C3", ha="right", va="center")
+axes[1].text(49, 0.82, "adder", color="C3", ha="right", va="center")
 axes[0].set(xlim=(0, 51), xlabel="steps back from the question")
 axes[0].set(ylabel="gradient before training (last letter: 1)")
 for ax in axes:
@@ -429,7 +429,7 @@ print("RNN, gradient after 60 steps:", *(f"{one:.0e}" for one in sixty))
 claim(rnn_after_60=max(sixty))
 
 # %% [markdown]
-# In two of three RNNs training raises it: those that recall best in the end. And can an RNN *start* with a factor of 1? Section 9c.2 says how: an orthogonal $U$ (Saxe et al. 2014), and inputs so small that the tanh stays near its linear part.
+# In two of three RNNs training lifts it above a half: those that recall best in the end. And can an RNN *start* with a factor of 1? As in section 9c.2: an orthogonal $U$ (Saxe et al. 2014), and inputs so small that the tanh stays near its linear part.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -446,7 +446,7 @@ linear, _ = three_seeds("RNN, small inputs, too", small, draw_recall, lr=0.001)
 claim(orthogonal_alone=large.mean(), orthogonal_small_inputs=linear.min())
 
 # %% [markdown]
-# It recalls. It isn't the gate that matters here, but the factor near 1.
+# It recalls. What matters here isn't the gate but the factor near 1.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9c.2 (investigate, 25 minutes).** What does it cost to start a gate wider open? Train LSTMs with forget biases 1, 4, 6 and 8 for 300 steps on each task, and ask what they were trained on: first at `lr=0.003`, then at `lr=0.01`. Is one bias best at both tasks? What would you have written after the first half?
