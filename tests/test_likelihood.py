@@ -14,6 +14,7 @@ from coursekit.evaluate.likelihood import (
     compare_losses,
     count_targets,
     evaluating,
+    hac_error,
     mean_nll,
     next_token_loss,
     perplexity,
@@ -309,6 +310,15 @@ def test_losses_that_differ_by_the_same_amount_everywhere_are_refused(lags, more
         compare_losses(losses + more, losses, lags)
     losses_2 = losses.flip(0)
     assert math.isfinite(compare_losses(losses, losses_2, lags)[1])
+
+
+@pytest.mark.parametrize("lags", [0, 3])
+def test_the_error_of_a_difference_is_that_of_its_ratio_and_known_where_there_is_none(lags):
+    generator = torch.Generator().manual_seed(0)
+    first, second = (torch.rand(50, generator=generator).double() for _ in range(2))
+    mean, ratio = compare_losses(first, second, lags)
+    assert hac_error(first, second, lags) == pytest.approx(mean / ratio, rel=1e-9)
+    assert hac_error(first - mean, second, lags) == pytest.approx(mean / ratio, rel=1e-9)
 
 
 def test_losses_that_pytorch_would_pair_each_with_each_are_refused():

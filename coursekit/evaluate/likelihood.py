@@ -211,3 +211,15 @@ def compare_losses(
     for lag in range(1, lags + 1):
         variance += 2 * (1 - lag / (lags + 1)) * (centred[lag:] * centred[:-lag]).sum()
     return difference.mean().item(), (difference.mean() / (variance.sqrt() / n)).item()
+
+
+def hac_error(first: Float[Tensor, "N"], second: Float[Tensor, "N"], lags: int = 0) -> float:
+    """Return the standard error of the mean difference of two losses, that of `compare_losses`.
+
+    Unlike the ratio there, it says something also where both lose the same on average.
+
+    Raises:
+        ValueError: as `compare_losses`.
+    """
+    gap = (first - second).double().mean()
+    return 1 / compare_losses(first - gap + 1, second, lags)[1]  # now `first` loses 1 more
