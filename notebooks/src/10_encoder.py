@@ -404,7 +404,7 @@ claim(bad_words_when_people_grumbled=grumbled[1] / grumbled.sum())
 #
 # Now the labels: **text classification**. A second head reads the vector of `[CLS]` alone and gives two logits. The encoder below it may start from random weights, or from the **pre-trained** ones of the last section; training these further is **fine-tuning**.
 #
-# The test asks for something hard: *they expected a dry cake but it was a fresh cake* has the words of its opposite. So beside the networks stands a simple rival. A **bag of words** adds one weight per word, whatever their order, and a sigmoid makes a probability of the sum (logistic regression). Ours also has a weight for each pair of neighbours. Each network keeps the learning rate that is best on the validation statements.
+# The statements ask for something hard: *they expected a dry cake but it was a fresh cake* has the same words as its opposite. So beside the networks stands a simple rival. A **bag of words** adds one weight per word, whatever their order, and a sigmoid makes a probability of the sum (logistic regression). Ours also has a weight for each pair of neighbours. Each network keeps the learning rate that is best on the validation statements.
 
 # %%
 from coursekit.models.bag import count_words, fit_logistic
@@ -515,7 +515,7 @@ claim(two_clauses_best_seed=max(double), two_clauses_worst_seed=min(double))
 # %% [markdown]
 # All three get about 80 per cent on average, and that says little. Another seed moves a network by 10 points and more, and the 14 templates of the test were drawn once: eight other draws give the bag 79 ± 5. Pre-training gains no more than the seeds differ. It read nothing but these statements, where BERT read 3.3 billion words, and it never asked anything of `[CLS]`.
 #
-# Template by template they are right about *different* things. A reaction gives the label away (*everyone was pleased*), and all get it. At *we did not have a stale cake today* the bag is a coin, because *not* is no neighbour of *stale*; the networks from scratch get 95 to 100. None is better than a coin at *nobody found the cake stale today*. On two clauses the bag gets 94, and the networks from 47 to 96, depending on the seed. One number would have hidden all that.
+# Template by template they are right about *different* things. A reaction gives the label away (*everyone was pleased*), and all get it. At *we did not have a stale cake today* the bag is a coin, because *not* is no neighbour of *stale*; the networks from scratch get 95 to 100, the pre-trained ones 45 to 91. At *nobody found the cake stale today* none is better than a coin, and most are far worse: they answer as though *nobody* were not there. On two clauses the bag gets 94, and the networks from 47 to 96, depending on the seed. One number would have hidden all that.
 #
 # ## 10.5 Which word does it go by?
 #
@@ -545,7 +545,7 @@ print(
 claim(four_by_expectation=sum(one > 0.5 for one in p[:2]) + sum(one < 0.5 for one in p[2:]))
 
 # %% [markdown]
-# On these four the answer follows the *expectation* word alone: expected dry, so it turned out well. The labels allow that. In every statement with two clauses the outcome is the opposite of what was expected, so one of the two words is enough, and nothing in the data says which.
+# On these four the answer follows the *expectation* word alone: expected dry, so it turned out well. (Or the word that comes first? Exercise 10.4 asks.) The labels allow that. In every statement with two clauses the outcome is the opposite of what was expected, so one of the two words is enough, and no statement with two clauses says which.
 #
 # Now all 384 two-clause statements of the test, and all six networks. How often does the answer flip if the outcome is replaced by its opposite, and how often if the expectation is? A network that reads as you do would flip in 100 and 0 per cent.
 
