@@ -176,4 +176,4 @@ def test_a_notebook_that_trains_a_model_takes_the_device_it_is_given(notebook):
     source = notebook.read_text("utf-8")
     if "import fit" in source and notebook.stem not in ON_THE_CPU:
         assert "\ndevice = setup(" in source
-        assert source.count(".to(device)") > 1
+        assert source.count(".to(device)") + source.count("device=device") > 1
