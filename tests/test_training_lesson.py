@@ -34,7 +34,8 @@ def test_the_lesson_quotes_the_benchmark_as_it_is():
     source = (ROOT / "notebooks/src/02b_training.py").read_text("utf-8")
     told = re.search(r"took ([\d.]+) seconds, our last rung ([\d.]+): a seventh", source)
     drawn = re.search(r"\(([\d.]+), \"lecture\"", source)
-    assert told is not None and drawn is not None
+    assert told is not None
+    assert drawn is not None
     table = (ROOT / "benchmarks/names.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| (.*?) \| [\d,]+ \| (.*?) \|$", table, re.M))
     lectures, ours = (
