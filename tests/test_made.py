@@ -227,6 +227,32 @@ def test_kl_and_nll_are_lowest_at_the_frequency_of_the_data():
     assert (kl > 1e-5).sum() == 96
 
 
+def test_kl_depends_on_its_direction():
+    fair, loaded = torch.tensor([[0.5, 0.5], [0.9, 0.1]], dtype=torch.float64)
+    one_way, other_way = ((p * (p / q).log()).sum() for p, q in ((fair, loaded), (loaded, fair)))
+    assert one_way.item() == pytest.approx(0.5108, abs=1e-4)
+    assert other_way.item() == pytest.approx(0.3681, abs=1e-4)
+
+
+def test_a_density_has_no_largest_likelihood_and_new_points_lose():
+    points = torch.randn(1050, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+    def mean_log_density(at, sigma):  # of a normal distribution on each of 50 points
+        each = torch.distributions.Normal(points[:50], sigma).log_prob(at[:, None])
+        return (each.logsumexp(1) - math.log(50)).mean().item()
+
+    sigmas = [10.0**-power for power in range(1, 7)]
+    of_old, of_new = ([mean_log_density(at, s) for s in sigmas] for at in points.split([50, 1000]))
+    steps = torch.tensor(of_old).diff()
+    assert (steps[1:] - math.log(10)).abs().max() < 0.5  # for each tenth of the width, without end
+    assert of_old[-1] == pytest.approx(8.985, abs=0.001)
+    assert of_new == sorted(of_new, reverse=True)
+
+
+def test_images_of_784_pixels_are_a_number_of_237_digits():
+    assert len(str(2**784)) == 237
+
+
 def test_a_network_for_each_pixel_fits_the_training_images_better_than_an_fvsbn():
     images = torch.tensor(data.digits()).float()[:1300]
 

@@ -10,6 +10,7 @@ from coursekit.layers.masked import (
     MaskedConv2d,
     MaskedLinear,
     TwoStackConv2d,
+    count_parameters,
     earlier,
     rank_pixels,
     raster_mask,
@@ -132,3 +133,12 @@ def test_one_stack_has_a_blind_spot_and_two_have_none():
     assert seen.sum() == 49 - 6
     assert not any(seen[row, column] for row, column in [(4, 6), (4, 7), (4, 8), (3, 7), (3, 8)])
     assert all_seen.flatten().tolist() == [True] * 49 + [False] * 32
+
+
+def test_what_a_mask_cuts_is_stored_but_not_live():
+    layers = nn.Sequential(
+        MaskedConv2d(2, 4, 3, own=False),  # 4 of 9 weights, for 2 × 4 channels; 4 biases
+        MaskedLinear(earlier(torch.arange(5))),  # 10 of 25; 5
+        nn.Linear(5, 2),  # all 10; 2
+    )
+    assert count_parameters(layers) == (72 + 4 + 25 + 5 + 12, 32 + 4 + 10 + 5 + 12)

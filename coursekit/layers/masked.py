@@ -193,6 +193,20 @@ class TwoStackConv2d(nn.Module):
         return above + self.bias[0], left + self.bias[1]
 
 
+def count_parameters(model: nn.Module) -> tuple[int, int]:
+    """Count the parameters that a model stores, and those that no mask of its layers cuts.
+
+    Example:
+        >>> count_parameters(MaskedLinear(earlier(torch.arange(3))))  # 9 weights and 3 biases
+        (12, 6)
+    """
+    stored, cut = sum(one.numel() for one in model.parameters()), 0
+    for layer in model.modules():
+        if isinstance(layer, MaskedLinear | MaskedConv2d):
+            cut += int((~layer.allowed).expand_as(layer.weight).sum())
+    return stored, stored - cut
+
+
 def refuse_other_size(images: Tensor, n_pixels: int) -> None:
     """Refuse images that have another number of pixels than a model was made for.
 
