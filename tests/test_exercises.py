@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from coursekit import exercises
-from coursekit.exercises import mlp, recurrence, start, train_mlp
+from coursekit.exercises import mlp, recurrence, start
 from coursekit.exercises.compare import NotYet, agree
 from tests import solutions
 
@@ -266,4 +266,3 @@ def test_a_solution_without_a_name_is_judged_like_any_other(capsys):
 
 def test_our_own_answers_are_right():
     mlp.check_fold(mlp.fold_batch_norm)
-    train_mlp.check_adamw_step(train_mlp.step_by_hand)

@@ -198,11 +198,11 @@ def test_the_number_of_exercises_is_bounded_on_both_sides(faults):
     more = "".join(EXERCISE.format(k=k, kind="investigate") + "\n" for k in (4, 5, 6))
     assert faults(LESSON + more) == ["6 exercises, not 3 to 5"]
     side = SIDE + "".join(
-        EXERCISE.format(k=k, kind="investigate").replace(f"2.{k}", f"2b.{k}") for k in (3, 4)
+        EXERCISE.format(k=k, kind="investigate").replace(f"2.{k}", f"2b.{k}") for k in (3, 4, 5)
     )
-    assert faults(side, "02b_made") == ["4 exercises, not 1 to 3"]
+    assert faults(side, "02b_made") == ["5 exercises, not 1 to 4"]
     none = SIDE.partition(FIRST.replace("2.1", "2b.1"))[0]
-    assert faults(none, "02b_made") == ["no exercise has a stub", "0 exercises, not 1 to 3"]
+    assert faults(none, "02b_made") == ["no exercise has a stub", "0 exercises, not 1 to 4"]
 
 
 def test_a_first_cell_of_seven_lines_is_too_long(tmp_path):

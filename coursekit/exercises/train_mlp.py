@@ -68,25 +68,3 @@ def check_adamw_step(solution: Callable[..., Step]) -> None:
     names = ("p", "g", "m", "v", "t", "lr", "decay", "beta_1", "beta_2", "eps")
     ours = solution if is_stub(solution) else step
     agree(ours, reference, cases, tolerance=1e-5, names=names)
-
-
-def step_by_hand(
-    p: Float[Tensor, "*N"],
-    g: Float[Tensor, "*N"],
-    m: Float[Tensor, "*N"],
-    v: Float[Tensor, "*N"],
-    t: int,
-    lr: float,
-    decay: float,
-    beta_1: float = 0.9,
-    beta_2: float = 0.99,
-    eps: float = 1e-8,
-) -> Step:
-    """Take step t, from 1, of AdamW: return the weights and both means (Loshchilov, Hutter 2019).
-
-    p ← (1 - lr λ) p - lr m̂ / (√v̂ + ε), with the means and their corrections of Kingma and Ba 2015.
-    """
-    m = beta_1 * m + (1 - beta_1) * g
-    v = beta_2 * v + (1 - beta_2) * g**2
-    m_hat, v_hat = m / (1 - beta_1**t), v / (1 - beta_2**t)
-    return (1 - lr * decay) * p - lr * m_hat / (v_hat.sqrt() + eps), m, v
