@@ -459,13 +459,11 @@ methods |= {name: [answer_of(one) for one in networks[name]] for name in network
 learned = {name: [right(one, train) for one in methods[name]] for name in methods}
 whole = {name: [right(one, test) for one in methods[name]] for name in methods}
 for name in methods:
-    rates = " ".join(f"{value:3.0f}" for value in whole[name])
-    print(f"{name:13} training, at least {min(learned[name]):5.1f}   test {rates}")
-mean = {name: np.mean(values) for name, values in whole.items()}
+    print(f"{name:13} training {min(learned[name]):5.1f}, test", *(f"{v:.0f}" for v in whole[name]))
 claim(networks_learn_the_training=min(min(learned[name]) for name in networks))
-claim(scratch_over_coin=mean["from scratch"] - 50)
-claim(gain_of_pretraining=mean["pre-trained"] - mean["from scratch"])
-claim(lead_of_causal=mean["causal"] - mean["from scratch"])
+claim(scratch_over_coin=np.mean(whole["from scratch"]) - 50)
+claim(gain_of_pretraining=np.mean(whole["pre-trained"]) - np.mean(whole["from scratch"]))
+claim(lead_of_causal=np.mean(whole["causal"]) - np.mean(whole["from scratch"]))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 forms = sorted({one.template for one in test}, key=lambda f: (" but " in f, "{r}" in f, f))
@@ -481,8 +479,7 @@ for row, form in enumerate(forms):
         ax.plot(values, [row + 0.13 * k - 0.1] * len(values), "o", color=colors[name], markersize=5)
 for k, name in enumerate(methods):
     ax.text((0, 14, 45, 78)[k], -0.85, name, color=colors[name], fontweight="bold")
-ax.axvline(50, ymax=0.94, color="0.6", linestyle=":", zorder=0)
-ax.grid(visible=False)
+ax.axvline(50, ymax=0.94, color="black", linestyle=":", zorder=0)
 ax.set(xlim=(-3, 103), ylim=(13.5, -1.2), yticks=[], xlabel="right (per cent); dotted: a coin")
 ax.set_title("Right about different things\n(a dot is a seed, a row a template of the test)")
 figure("by-template", alt="Fourteen rows of dots: all near 100 for a reaction, all low for nobody.")
@@ -502,9 +499,9 @@ claim(two_clauses_best_seed=max(double["pre-trained"] + double["from scratch"]))
 claim(two_clauses_worst_seed=min(double["pre-trained"] + double["from scratch"]))
 
 # %% [markdown]
-# All networks learn what they are shown, and of new templates they get 72 to 91 per cent right. **Reading both ways bought nothing here**: from random weights, the causal encoder is 13 points better than the other. (Why? Perhaps because a causal mask tells it what stands before what; we haven't tested that.) Pre-training gains 5 points, with a standard error of 4: no more than the seeds differ. It read nothing but these statements, where BERT read 3.3 billion words.
+# **Reading both ways bought nothing here.** All networks learn what they are shown, and from random weights the causal one is 13 points better on new templates. (Perhaps because its mask tells it what stands before what; that wasn't tested.) Pre-training gains 5 points, with a standard error of 4: no more than the seeds differ. It read nothing but these statements, BERT 3.3 billion words.
 #
-# Template by template they are right about *different* things. A reaction gives the label away (*people smiled*), and all get it. At *it was not a dry cake today* the bag gets 39 per cent, for *not* is no neighbour of *dry*; every network does better. With two clauses the bag gets 94, and the networks that read both ways 47 to 95, depending on the seed.
+# They are right about *different* things. A reaction gives the label away (*people smiled*), and all get it. At *it was not a dry cake today* the bag gets 39 per cent, for *not* is no neighbour of *dry*; every network does better. With two clauses the bag gets 94, and the networks that read both ways 47 to 95, depending on the seed.
 #
 # Why is a bag so good at two clauses? In *we thought the cake would be dry but …* the pair *be dry* can only be an expectation. In *they expected a dry cake but it was a fresh cake* no pair tells: the statement that means the opposite has the same pairs. Of the *training* statements of such templates the bag gets 73 per cent, of the other two-clause ones 99; and none of such templates is in the test. So its 94 is a property of these templates, not of bags.
 #
@@ -544,17 +541,18 @@ compare_guess(guess, p)
 part, orders = [one for one in test if one.template.startswith("nobody")], []
 words = [one.text.split() for one in part]  # nobody found the cake stale, a time, a full stop
 moved = [" ".join([*some[5:-1], *some[:5], "."]) for some in words]
-y = read(part)[1]
 for texts in (moved, [one.text for one in part]):
-    hits = [(p_good(m, texts) > 0.5) == y for _, m in every_network]
+    hits = [(p_good(m, texts) > 0.5) == read(part)[1] for _, m in every_network]
     orders.append([100 * one.float().mean().item() for one in hits])
     print(f"{texts[0]:36}", *(f"{value:4.0f}" for value in orders[-1]), " per cent right")
 claim(time_first_at_least=min(orders[0]), time_last_pretrained_at_most=max(orders[1][:3]))
 
 # %% [markdown]
-# It turned out badly, it says: as though *nobody* were not there. The lines above have all 64 such statements, for the nine networks: with the time in front, as in training, nearly all are right; with the time at the end, the three pre-trained networks get 3 to 25 per cent. A coin would get 50. So this is no lack of knowledge, it has a cause. Training has `{t} nobody found the {s} {o}`, and it has `{w} found the {s} {x} {t}`. The new statement begins like the first and ends like the second, and they go by the end: *found the cake stale today*. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
+# It turned out badly, it says, as though *nobody* were not there. So it goes with all 64 such statements (above, the nine networks in the order of the table): with the time in front, as in training, nearly all are right. With the time at the end, the pre-trained networks get 3 to 25 per cent, far less than a coin.
 #
-# Now the statements with two clauses: does a network go by how things turned out, or by how they were expected to? Ask with a **minimal pair**, two statements that differ in one word: here the outcome, or the expectation, replaced by a word of the other kind. If the network reads as you do, its answer flips with the outcome and never with the expectation. (Its training didn't ask for that: there the two words are always of opposite kinds, so that one of them is enough.)
+# Such a failure has a cause. Training has `{t} nobody found the {s} {o}` and `{w} found the {s} {x} {t}`. The new statement begins like the first and ends like the second, and these networks go by the end: *found the cake stale today*. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
+#
+# Now two clauses: does a network go by how things turned out, or by how they were expected to? Ask with a **minimal pair**, two statements that differ in one word: here the outcome, or the expectation, replaced by a word of the other kind. If the network reads as you do, its answer flips with the outcome and never with the expectation. (Its training didn't ask for that. There the two words are always of opposite kinds, so one of them is enough, and two words of one kind are new to it.)
 
 
 # %%
@@ -604,7 +602,7 @@ for k in (2, 8):
 figure("minimal-pairs", alt="Nine networks: all by the outcome, or by the word that is first.")
 
 # %% [markdown]
-# Where the outcome comes first, all nine go by it. Where the expectation comes first, only five still do. The third pre-trained network goes by the outcome in both; the third causal one flips with the expectation in 91 per cent: it goes by the word that comes *first*, whatever it is. They get 95 and 97 per cent of these statements right, and no test with the gap of the training tells them apart. (McCoy et al. 2020 found the same of BERT, fine-tuned with other seeds.)
+# Where the outcome comes first, all nine go by it. Where the expectation comes first, only five still do. The third pre-trained network goes by the outcome in both; the third causal one flips with the expectation in 91 per cent: it goes by the word that comes *first*, whatever it is. They get 95 and 97 per cent of these statements right, and a test with the same gap as the training can't tell them apart. (McCoy et al. 2020 found the like of BERT, fine-tuned with a hundred seeds.)
 #
 # Type a statement of your own, in the words of the others, and see what each kind of network says:
 
@@ -637,7 +635,7 @@ type_text(judge, "today nobody found the walk dry .")
 # > right(answer_of(fine_tune(both, 6e-3, 0, part=train + added)), others)
 # > ```
 # >
-# > <details><summary>What we found</summary>XXXINOC</details>
+# > <details><summary>What we found</summary>Right of the 32 others: 0 per cent with none added, 34 with one, 100 with four, 84 with sixteen (one seed each, and chance in it: more was not better here). Four statements among 2,176 are enough. Nothing was wrong with the network: it had been shown nothing that tells the two readings apart. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
 
 # %% [markdown]
 # ## What you now have
