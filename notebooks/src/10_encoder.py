@@ -134,10 +134,7 @@ class OurLayer(nn.Module):
 class OurEncoder(nn.Module):
     def __init__(self, vocab_size, d=32, n_layer=2, n_head=4, causal=False):
         super().__init__()
-        self.embedding, self.positions = (
-            nn.Embedding(vocab_size, d),
-            nn.Embedding(24, d),
-        )  # 24: enough
+        self.embedding, self.positions = nn.Embedding(vocab_size, d), nn.Embedding(24, d)
         nn.init.normal_(self.positions.weight, std=0.2)
         self.embedding_norm, self.causal = nn.LayerNorm(d, eps=1e-12), causal
         self.blocks = nn.ModuleList(OurLayer(d, n_head) for _ in range(n_layer))
@@ -472,8 +469,8 @@ colors = dict(zip(methods, ("0.4", "C0", "C1", "C2"), strict=True))
 ax = plt.subplots(figsize=(5.6, 8.2))[1]
 for row, form in enumerate(forms):
     part = [one for one in test if one.template == form]
-    ax.axhline(row + 0.45, color="0.85", linewidth=0.8)
-    ax.text(0, row - 0.32, form.format(**words).removesuffix(" ."), va="center", fontsize=9)
+    text = form.format(**words).removesuffix(" .")
+    ax.text(0, row - 0.32, text, va="center", fontsize=9, backgroundcolor="white")
     for k, name in enumerate(methods):
         values = [right(one, part) for one in methods[name]]
         ax.plot(values, [row + 0.13 * k - 0.1] * len(values), "o", color=colors[name], markersize=5)

@@ -49,7 +49,7 @@ d.box("memory", 1, 5, kind="data")
 d.arrow("source", "encoder")
 d.arrow("encoder", "memory")
 d.arrow("memory", "cross-attention", "k, v")
-d.group("decoder block", *rows[1:-2])
+d.group("decoder block", *rows[:-2])
 d.draw()
 figure(
     "two-halves", alt="A decoder block; its cross-attention takes keys and values from the encoder."
@@ -165,18 +165,17 @@ for source, answer in zip(*draw(3, 4, 9, g), strict=True):
 class OurTransformer(nn.Module):
     def __init__(self, vocab_size, d=64, n_head=4):
         super().__init__()
-        self.embedding, self.positions = nn.Embedding(vocab_size, d), SinusoidalPositions(32, d)
+        self.embed = nn.Sequential(nn.Embedding(vocab_size, d), SinusoidalPositions(32, d))
         both_ways = MultiHeadAttention(d, n_head, attend, bias=True)
         self.encoder = Block(both_ways, FeedForward(d), lambda: nn.LayerNorm(d))
-        self.decoder, self.head = OurDecoderLayer(d, n_head), nn.Linear(d, vocab_size)
-        self.encoder_norm, self.decoder_norm = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.decoder, self.encoder_norm = OurDecoderLayer(d, n_head), nn.LayerNorm(d)
+        self.head = nn.Sequential(nn.LayerNorm(d), nn.Linear(d, vocab_size))
 
     def encode(self, source, readable):
-        return self.encoder_norm(self.encoder(self.positions(self.embedding(source)), readable))
+        return self.encoder_norm(self.encoder(self.embed(source), readable))
 
     def decode(self, written, memory, readable):
-        x = self.decoder(self.positions(self.embedding(written)), memory, readable)
-        return self.head(self.decoder_norm(x))
+        return self.head(self.decoder(self.embed(written), memory, readable))
 
     def forward(self, source, written, present):
         readable = present[:, None, None]  # padding is masked as a key, in both halves
@@ -266,11 +265,6 @@ def try_length(model, length, n=200):  # sequences that training has not seen, a
     return source[new], written, right
 
 
-def up_to_the_end(row):
-    text = write(row)
-    return text[: text.index(".") + 1] if "." in text else text + "…"
-
-
 source, written, careless_right = try_length(careless, 6)
 compare_guess(guess, 100 * careless_right, unit="per cent")
 print("without the shift:", write(source[0]), "→", write(written[0]))
@@ -290,7 +284,7 @@ answer = F.pad(source.flip(1), (0, 1), value=END)
 layer = model.decoder
 with torch.no_grad():
     memory = model.encode(source, (source > 0)[:, None, None])
-    x = model.positions(model.embedding(shift_right(answer, START)))
+    x = model.embed(shift_right(answer, START))
     asks = layer.norm_2(x + layer.self_attention(layer.norm_1(x)))
     q, k = layer.cross_attention.q(asks), layer.cross_attention.k(memory)
     q, k = (part.unflatten(-1, (4, -1)).transpose(1, 2) for part in (q, k))
@@ -331,7 +325,7 @@ claim(right_without_the_mirror=kept[mirror].mean(), right_without_another=kept[~
 ax = plt.subplots(figsize=(4.8, 4.6))[1]
 ax.imshow(100 * kept, cmap="Blues", vmin=0, vmax=140)
 for i, j in np.ndindex(7, 7):
-    color = "C1" if kept[i, j] < 0.7 else "black"
+    color = "C1" if kept[i, j] < 0.7 else "white"
     ax.text(j, i, f"{100 * kept[i, j]:.0f}", ha="center", va="center", color=color)
 ax.set_xticks(range(7), [f"{k}" for k in range(1, 8)])
 ax.set_yticks(range(7), [f"{k}" for k in range(1, 8)])
@@ -351,6 +345,13 @@ figure(
 
 # %% tags=["predict"]
 guess = None  # per cent, such as 50
+
+
+# %%
+def up_to_the_end(row):
+    text = write(row)
+    return text[: text.index(".") + 1] if "." in text else text + "…"
+
 
 # %% tags=["nbval-ignore-output"]
 compare_guess(guess, 100 * right[12], unit="per cent")
