@@ -525,7 +525,7 @@ claim(networks_that_know_dry=sum(cake < 0.5 < walk for cake, walk in p))
 claim(dry_apart_both_ways=min(apart[:6]), dry_apart_causal=max(apart[6:]))
 
 # %% [markdown]
-# Eight of the nine know it: bad for a cake, good for a walk. Where a network reads both ways, the two vectors of *dry* differ, too. In a causal one they are still equal, as in 10.1, and yet two of the three answer rightly: the *last* token has read *dry* and *cake*. So this is what both ways bought: a vector of *each word* that knows its sentence. One answer about the whole doesn't need it.
+# Eight of the nine know it: bad for a cake, good for a walk. (The last takes both for bad.) Where a network reads both ways, the two vectors of *dry* differ, too. In a causal one they are still equal, as in 10.1, and yet two of the three answer rightly: the *last* token has read *dry* and *cake*. So this is what both ways bought: a vector of *each word* that knows its sentence. One answer about the whole doesn't need it.
 #
 # **Predict.** *Today nobody found the cake stale*: it turned out well, says the first pre-trained network, and rightly. What does it say of *nobody found the cake stale today*?
 
