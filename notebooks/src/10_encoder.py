@@ -470,7 +470,7 @@ ax = plt.subplots(figsize=(5.6, 8.2))[1]
 for row, form in enumerate(forms):
     part = [one for one in test if one.template == form]
     text = form.format(**words).removesuffix(" .")
-    ax.text(0, row - 0.32, text, va="center", fontsize=9, backgroundcolor="white")
+    ax.text(0, row - 0.32, text, va="center", fontsize=9, backgroundcolor="white", zorder=1)
     for k, name in enumerate(methods):
         values = [right(one, part) for one in methods[name]]
         ax.plot(values, [row + 0.13 * k - 0.1] * len(values), "o", color=colors[name], markersize=5)
