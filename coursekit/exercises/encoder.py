@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -79,18 +80,32 @@ def check_hide_tokens(
         (torch.tensor([[1, 7, 2, 0, 4, 3]]), torch.zeros(1, 6), kind, word),
         (tokens, torch.tensor([[0.15, 0.149, 0.16, 0.0, 1.0, 1.0]]), torch.zeros(1, 6), word),
         (tokens, torch.zeros(1, 6), torch.tensor([[0.5, 0.8, 0.79, 0.9, 0.89, 0.91]]), word),
+        (
+            torch.tensor([[1, 7, 8], [1, 9, 6]]),
+            torch.tensor([[0.0, 0.1, 0.9], [0.0, 0.9, 0.1]]),
+            torch.tensor([[0.0, 0.1, 0.1], [0.0, 0.1, 0.85]]),
+            torch.tensor([[4, 5, 6], [7, 8, 5]]),
+        ),
     ]
+
+    @wraps(solution)
+    def watched(tokens: Tensor, draw: Tensor, kind: Tensor, word: Tensor) -> Mapping[str, Tensor]:
+        before = tokens.clone()
+        answer = solution(tokens, draw, kind, word)
+        if not torch.equal(tokens, before):
+            raise ValueError("it changed the tokens it was given: return new ones")
+        return answer
 
     def reference(tokens: Tensor, draw: Tensor, kind: Tensor, word: Tensor) -> dict[str, Tensor]:
         inputs, targets = tokens.clone(), torch.full_like(tokens, -100)
-        for i, token in enumerate(tokens[0].tolist()):
-            if token < SPECIAL or not draw[0, i] < 0.15:
+        for i in product(*map(range, tokens.shape)):
+            if tokens[i] < SPECIAL or not draw[i] < 0.15:
                 continue
-            targets[0, i] = token
-            if kind[0, i] < 0.8:
-                inputs[0, i] = MASK
-            elif kind[0, i] < 0.9:
-                inputs[0, i] = word[0, i]
+            targets[i] = tokens[i]
+            if kind[i] < 0.8:
+                inputs[i] = MASK
+            elif kind[i] < 0.9:
+                inputs[i] = word[i]
         return {"inputs": inputs, "targets": targets}
 
-    agree(solution, reference, cases)
+    agree(watched, reference, cases)

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.testing import assert_close
 
 from coursekit.data.statements import DOMAINS, number_words, statements
 from coursekit.exercises import answer_or
@@ -30,7 +29,9 @@ device = setup("10_encoder", seed=42)
 #
 # A *round of funding* is not a *round of drinks*. For BERT (uncased) both are token 2461 of its 30,522, and so the same row of its embedding table. Two meanings, one vector.
 #
-# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. Each is made from a **template** by filling in its blanks: 2,176 for training, 512 for validation, and 896 for the test, which has 14 templates that training doesn't have.
+# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. Each is made from a **template** by filling in its blanks: 2,176 for training, 512 for validation, and 896 for the test. No template is in two of these: the 8 of validation and the 14 of the test are all new.
+#
+# In a template, `{s}` is the thing, `{x}` how it was, `{o}` the opposite of that, `{w}` who says so, `{t}` when, and `{r}` what people did.
 
 # %%
 train, validation, test = statements()
@@ -47,7 +48,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
 guess = None  # a distance, such as 0.5
 
 # %%
-from coursekit.layers.attention import MultiHeadAttention, allow_present, attend, attend_past
+from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
 
 
 def encode(text):
@@ -103,7 +104,7 @@ def our_attention(q, k, v, allowed):
 
 
 # %% [markdown]
-# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention, BERT normalises the sum that comes out (**post-norm**). Such a network needs a learning rate that rises slowly at first (Xiong et al. 2020).
+# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention, BERT normalises the sum that comes out (**post-norm**). There the last layers get large gradients at the start, so the learning rate has to rise slowly (Xiong et al. 2020).
 
 # %%
 mix = answer_or(our_attention, attend)  # the library's until yours is there
@@ -126,7 +127,7 @@ class OurLayer(nn.Module):
 
 
 # %% [markdown]
-# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. `causal` is for a comparison later.
+# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for two comparisons.)
 
 
 # %%
@@ -150,7 +151,7 @@ class OurEncoder(nn.Module):
 # %% [markdown]
 # A batch is a rectangle, and statements are not equally long. So the short ones are padded with a token that means nothing, **padding**, which has the number 0. Position 0 gets `[CLS]`, whose vector is free to collect what the whole statement says.
 #
-# **Predict.** A statement of seven tokens stands in a batch beside one of seventeen, so it gets ten tokens of padding. By how many per cent does the vector of its `[CLS]` change, in an encoder without any mask?
+# **Predict.** A statement of seven tokens stands in a batch beside the longest, which has fifteen, so it gets eight tokens of padding. By what percentage does the vector of its `[CLS]` change, in an encoder without any mask?
 
 # %% tags=["predict"]
 guess = None  # per cent, such as 1
@@ -163,7 +164,7 @@ dry_cake = encode("[CLS] we had a dry cake .").to(device)
 def change_by_padding(seed, masked):
     torch.manual_seed(seed)
     ours, change = OurEncoder(len(ids)).to(device), []
-    for n_pad in range(11):
+    for n_pad in range(9):
         padded = F.pad(dry_cake, (0, n_pad))
         allowed = padded > 0 if masked else padded >= 0
         with torch.no_grad():
@@ -180,14 +181,14 @@ claim(padding_moves=no_mask[:, -1].mean(), padding_moves_with_mask=with_mask.max
 plt.figure(figsize=(5.8, 3.4))
 plt.plot(no_mask.T, color="C1", linewidth=0.8)
 plt.plot(with_mask.T, color="C0", linewidth=2)
-plt.text(0.2, 26.5, "without a mask\n(five untrained encoders)", color="C1")
-plt.text(10, 1.5, "with one: 0", color="C0", ha="right")
-plt.gca().set(xlabel="tokens of padding", ylabel="change of [CLS] (per cent)", xlim=(0, 10))
+plt.text(0.2, 24, "without a mask\n(five untrained encoders)", color="C1")
+plt.text(8, 1.5, "with one: 0", color="C0", ha="right")
+plt.gca().set(xlabel="tokens of padding", ylabel="change of [CLS] (per cent)", xlim=(0, 8))
 plt.title("Padding moves the vector of [CLS]")
 figure("padding", alt="Five curves rise with the padding; with a mask the change is zero.")
 
 # %% [markdown]
-# Attention gave weight to ten empty positions. What an encoder says of a statement then depends on who else is in the batch. A **padding mask** masks those positions as *keys*. As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
+# Attention gave weight to eight empty positions. What an encoder says of a statement then depends on who else is in the batch. A **padding mask** masks those positions as *keys*. As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries, the last axis is what is read.
@@ -212,6 +213,8 @@ def padding_mask(tokens):
 # With these two pieces and a **head**, a linear layer at every position, the model is whole. The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`.
 
 # %%
+from coursekit.layers.attention import allow_present
+
 readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))
 
 
@@ -323,8 +326,8 @@ inputs, targets = hide_some(t_tokens, seeded(0))
 asked = inputs == 3  # [MASK] alone: a fifth of the chosen words is changed or left
 with torch.no_grad():
     answers = {"left only": left(inputs)[asked], "both sides": both(inputs)[asked]}
-    before = gpt(t_tokens)[:, :-1]  # a GPT predicts a token one position earlier
-    answers["a GPT"] = before[asked[:, 1:]]
+    before = gpt(t_tokens)[:, :-1]  # position t of a GPT predicts token t + 1,
+    answers["a GPT"] = before[asked[:, 1:]]  # so what is asked moves by one, too
 y, loss, found_words = targets[asked], {}, {}
 for name, logits in answers.items():
     loss[name] = Score(F.cross_entropy(logits, y), on=y)
@@ -337,7 +340,7 @@ claim(gpt_behind_both_sides=loss["a GPT"].value - loss["both sides"].value)
 # %% [markdown]
 # The words to the right help, by 0.6 nats. The GPT comes close without them: level in three seeds of four, a third of a nat behind in one. It learns from every word, masked training from one in seven, which is its known cost (Clark et al. 2020), and its left context has no gaps. What the encoder offers is something else: a vector of each word that knows the whole sentence.
 #
-# Let it fill in a blank.
+# Let it fill in a blank, before *cake* and before *walk*:
 
 
 # %%
@@ -346,22 +349,6 @@ def fill_in(model, text, n=6):  # the likeliest words for [MASK]
     p = model(x)[x == 3][0].softmax(0).detach().cpu()
     return {list(ids)[i]: p[i].item() for i in p.topk(n).indices}
 
-
-def show_blank(text):
-    words = text.split()
-    unknown = [word for word in words if word not in ids]
-    if unknown or words.count("[MASK]") != 1 or len(words) > 23:
-        print("one [MASK], at most 23 words, and none that is not in the statements:", *unknown)
-        return
-    for name, model in {"left only": left, "both sides": both}.items():
-        best = fill_in(model, text, 3).items()
-        print(f"{name:10}", *(f"{word} {p:.2f}" for word, p in best), sep="  ")
-
-
-show_blank("we [MASK] the ferry slow today .")
-
-# %% [markdown]
-# From the left many words fit, from both sides one. Now put *cake* after the blank, then *walk*:
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(6.8, 3), sharex=True)[1]
@@ -375,11 +362,6 @@ axes[1].text(0.98, 0.06, "blue: good\norange: bad", transform=axes[1].transAxes,
 figure(
     "blank", alt="Words of the kitchen for a cake, of the weather for a walk, good and bad alike."
 )
-# %% [markdown]
-# Type a statement of your own with one `[MASK]`:
-
-# %% tags=["live"]
-type_text(show_blank, "it was a [MASK] ferry so everyone was pleased .")
 
 
 # %% tags=["nbval-ignore-output"]
@@ -392,19 +374,22 @@ def mass_on(frame):  # on words for good and for bad, the mean of the twelve thi
     return np.mean(rows, 0)
 
 
-plain = mass_on("it was a [MASK] {} today .")
-grumbled = mass_on("it was a [MASK] {} so people grumbled .")
-claim(words_of_its_kind=plain.sum(), bad_words=plain[1] / plain.sum())
+there = mass_on("it was a [MASK] {} today .")
+smiled, grumbled = (
+    mass_on(f"the {{}} was [MASK] so people {did} .") for did in ("smiled", "grumbled")
+)
+claim(words_of_its_kind=there.sum())
+claim(bad_words_when_people_smiled=smiled[1] / smiled.sum())
 claim(bad_words_when_people_grumbled=grumbled[1] / grumbled.sum())
 
 # %% [markdown]
-# So this is what it has learned about *dry*: it stands before a cake, like *stale* and *tasty*, and before a walk, like *foggy* and *sunny*. Over all twelve things, 0.94 of the probability goes to adjectives of their kind. Half of that goes to bad ones, and still half if *so people grumbled* follows. From masked tokens it has learned what kind of thing is spoken of, not whether that is good. For that it needs labels.
+# So this is what it has learned about *dry*: it stands before a cake, like *stale* and *tasty*, and before a walk, like *foggy* and *sunny*. Over all twelve things, 0.94 of the probability goes to adjectives of their kind. But half of it goes to bad ones if *so people smiled* follows, and half if *so people grumbled* does. From masked tokens this encoder has learned what kind of thing is spoken of, not whether that is good. For that it needs labels.
 #
 # ## 10.4 Learning from labels
 #
-# Now the labels: **text classification**. A second head reads the vector of `[CLS]` alone and gives two logits. The encoder below it may start from random weights, or from the **pre-trained** ones of the last section; training these further is **fine-tuning**.
+# Now the labels: **text classification**. A head with two logits reads the vector of `[CLS]` alone. The encoder below it may start from random weights, or from the **pre-trained** ones of the last section; training these further is **fine-tuning**.
 #
-# The statements ask for something hard: *they expected a dry cake but it was a fresh cake* has the same words as its opposite. So beside the networks stands a simple rival. A **bag of words** adds one weight per word, whatever their order, and a sigmoid makes a probability of the sum (logistic regression). Ours also has a weight for each pair of neighbours. Each network keeps the learning rate that is best on the validation statements.
+# Two rivals learn from the same statements. A **bag of words** adds one weight per word, whatever their order, and a sigmoid makes a probability of the sum (logistic regression); ours also has a weight for each pair of neighbours. And a **causal** encoder, from random weights, shows what reading both ways adds: there the head reads the last token, the first that has seen everything.
 
 # %%
 from coursekit.models.bag import count_words, fit_logistic
@@ -424,16 +409,36 @@ def fit_bag(part, penalty=1e-5):  # 1e-6 and 1e-4 differ by less than a point on
 
 
 # %%
-def fine_tune(start, lr, seed, steps):
+class OurClassifier(OurModel):
+    def forward(self, tokens):
+        at = (tokens > 0).sum(1) - 1 if self.encoder.causal else 0  # the last token, or [CLS]
+        return super().forward(tokens)[range(len(tokens)), at]
+
+
+def fine_tune(start, lr, seed, causal=False, part=train):
     torch.manual_seed(seed)
-    model, g = OurModel(OurEncoder(len(ids)), 2).to(device), seeded(seed)
+    model, g = OurClassifier(OurEncoder(len(ids), causal=causal), 2).to(device), seeded(seed)
     if start is not None:
         model.encoder.load_state_dict(start.encoder.state_dict())
-    x, y = read(train)
-    picks = (torch.randint(len(x), (64,), generator=g) for _ in range(steps))
-    batches = ((x[some], y[some]) for some in picks)
-    # the loss at position 0, [CLS]
-    return train_it(model, batches, lambda z, y: F.cross_entropy(z[:, 0], y), lr, steps)
+    x, y = read(part)
+    picks = (torch.randint(len(x), (64,), generator=g) for _ in range(1000))
+    return train_it(model, ((x[i], y[i]) for i in picks), F.cross_entropy, lr, steps=1000)
+
+
+# %% [markdown]
+# Three seeds of each network, all with the learning rate 0.006, chosen on the validation statements.
+#
+# <details><summary>How the learning rates were chosen</summary>For each kind we trained the seeds 0 and 1 for the same 1,000 steps at four rates. Right on the validation statements, mean of the two, at 0.0015, 0.003, 0.006 and 0.012: pre-trained 82.9, 82.2, 89.6, 90.5; from scratch 85.5, 85.4, 88.2, 82.2; causal 90.0, 96.5, 97.1, 92.7. So 0.006 is the best for two and within a point of it for the third.</details>
+
+# %% tags=["nbval-ignore-output"]
+networks = {"pre-trained": [fine_tune(both, 6e-3, seed) for seed in range(3)]}
+
+# %% tags=["nbval-ignore-output"]
+networks["from scratch"] = [fine_tune(None, 6e-3, seed) for seed in range(3)]
+
+# %% tags=["nbval-ignore-output"]
+networks["causal"] = [fine_tune(None, 6e-3, seed, causal=True) for seed in range(3)]
+every_network = [(name, model) for name in networks for model in networks[name]]
 
 
 # %% tags=["nbval-ignore-output"]
@@ -443,207 +448,199 @@ def right(answer, part):  # per cent
 
 
 def answer_of(model):
-    return lambda x: model(x)[:, 0].argmax(1)
+    return lambda x: model(x).argmax(1)
 
 
-rates = {"pre-trained": (7.5e-4, 1.5e-3, 3e-3, 6e-3), "from scratch": (1.5e-3, 3e-3, 6e-3, 1.2e-2)}
-chosen, starts = {}, {"pre-trained": both, "from scratch": None}
-for name, start in starts.items():
-    scores = {lr: right(answer_of(fine_tune(start, lr, 9, 500)), validation) for lr in rates[name]}
-    chosen[name] = max(scores, key=scores.get)
-    print(name, {lr: f"{score:.1f}" for lr, score in scores.items()})
-
-# %% [markdown]
-# Now three seeds of each network, trained until it gets every labelled statement right. The table has a row for each template of the test: per cent right for the bag, then for the three pre-trained networks and the three from scratch.
-
-
-# %% tags=["nbval-ignore-output"]
-networks = {"pre-trained": [fine_tune(both, chosen["pre-trained"], k, 1000) for k in range(3)]}
-
-# %% tags=["nbval-ignore-output"]
-networks["from scratch"] = [fine_tune(None, chosen["from scratch"], k, 1000) for k in range(3)]
-
-# %% tags=["nbval-ignore-output"]
 methods = {"bag": [fit_bag(train)]}
 methods |= {name: [answer_of(one) for one in networks[name]] for name in networks}
-
-
-def kind_of(form):
-    return "two clauses" if " but " in form else "a reaction" if "{r}" in form else "one clause"
-
-
-forms = sorted({one.template for one in test}, key=lambda form: (kind_of(form), form))
-table = {}  # (template, method): per cent, one number for each seed
-for form in forms:
-    part = [one for one in test if one.template == form]
-    table |= {(form, name): [right(one, part) for one in methods[name]] for name in methods}
-    print(f"{form:60}", *(" ".join(f"{v:3.0f}" for v in table[form, n]) + " |" for n in methods))
+learned = {name: [right(one, train) for one in methods[name]] for name in methods}
 whole = {name: [right(one, test) for one in methods[name]] for name in methods}
-print(f"{'all':60}", *(" ".join(f"{v:3.0f}" for v in whole[n]) + " |" for n in methods))
+for name in methods:
+    print(f"{name:13} training {min(learned[name]):5.1f}, test", *(f"{v:.0f}" for v in whole[name]))
+claim(networks_learn_the_training=min(min(learned[name]) for name in networks))
+claim(scratch_over_coin=np.mean(whole["from scratch"]) - 50)
+claim(gain_of_pretraining=np.mean(whole["pre-trained"]) - np.mean(whole["from scratch"]))
+claim(lead_of_causal=np.mean(whole["causal"]) - np.mean(whole["from scratch"]))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 3, figsize=(7.2, 2.7), sharey=True)[1]
-for ax, kind in zip(axes, ("one clause", "a reaction", "two clauses"), strict=True):
+forms = sorted({one.template for one in test}, key=lambda f: (" but " in f, "{r}" in f, f))
+words = {"s": "cake", "x": "fresh", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
+colors = dict(zip(methods, ("0.4", "C0", "C1", "C2"), strict=True))
+ax = plt.subplots(figsize=(5.6, 8.2))[1]
+for row, form in enumerate(forms):
+    part = [one for one in test if one.template == form]
+    text = form.format(**words).removesuffix(" .")
+    ax.text(0, row - 0.32, text, va="center", fontsize=9, backgroundcolor="white", zorder=1)
     for k, name in enumerate(methods):
-        values = [np.mean(table[form, name]) for form in forms if kind_of(form) == kind]
-        ax.barh(k, np.mean(values), color=["0.7", "C0", "C1"][k], alpha=0.5)
-        ax.plot(values, [k] * len(values), "o", color="black", markersize=4)
-    ax.axvline(50, color="black", linestyle=":")
-    ax.set(xlim=(0, 104), yticks=range(3), yticklabels=methods, ylim=(2.6, -0.6), title=kind)
-axes[1].set_xlabel("right (per cent); a dot is a template, dotted: a coin")
-figure("by-kind", alt="Bars of three methods for three kinds of statement, and a dot a template.")
-
+        values = [right(one, part) for one in methods[name]]
+        ax.plot(values, [row + 0.13 * k - 0.1] * len(values), "o", color=colors[name], markersize=5)
+for k, name in enumerate(methods):
+    ax.text((0, 14, 45, 78)[k], -0.85, name, color=colors[name], fontweight="bold")
+ax.axvline(50, ymax=0.94, color="black", linestyle=":", zorder=0)
+ax.set(xlim=(-3, 103), ylim=(13.5, -1.2), yticks=[], xlabel="right (per cent); dotted: a coin")
+ax.set_title("Right about different things\n(a dot is a seed, a row a template of the test)")
+figure("by-template", alt="Fourteen rows of dots: all near 100 for a reaction, all low for nobody.")
 
 # %% tags=["nbval-ignore-output"]
-def bag_on_another_split(split):  # other templates are drawn for training and test
-    part, _, other = statements(split=split)
-    return right(fit_bag(part), other)
-
-
-splits = [bag_on_another_split(split) for split in range(8)]
-print(f"the bag on eight other splits: {np.mean(splits):.0f} ± {np.std(splits, ddof=1):.0f}")
-gap = {form: np.mean(table[form, "from scratch"]) - table[form, "bag"][0] for form in forms}
-nobody = [max(table[form, name]) for name in methods for form in forms if "nobody" in form]
+pair_blind = [one for one in train if " but " in one.text and one.template.count(" a {") == 2]
+pair_readable = [one for one in train if " but " in one.text and one.template.count(" a {") < 2]
 doubles = [one for one in test if " but " in one.text]
-double = [right(one, doubles) for name in networks for one in methods[name]]
-claim(bag_on_two_clauses=right(methods["bag"][0], doubles), first_on_two_clauses=double[0])
-claim(bag_over_splits=np.mean(splits), scratch_over_coin=np.mean(whole["from scratch"]) - 50)
-claim(gain_of_pretraining=np.mean(whole["pre-trained"]) - np.mean(whole["from scratch"]))
-claim(lead_on_did_not_have=max(gap.values()), best_on_nobody=max(nobody))
-claim(two_clauses_best_seed=max(double), two_clauses_worst_seed=min(double))
+double = {name: [right(one, doubles) for one in methods[name]] for name in methods}
+bag = methods["bag"][0]
+claim(bag_on_pair_blind=right(bag, pair_blind), bag_on_pair_readable=right(bag, pair_readable))
+claim(bag_on_two_clauses=double["bag"][0], last_causal_on_two_clauses=double["causal"][2])
+denied = [one for one in test if one.template == "it was not a {o} {s} {t} ."]
+denials = [right(answer_of(model), denied) for _, model in every_network]
+claim(bag_on_it_was_not=right(bag, denied), networks_on_it_was_not_at_least=min(denials))
+claim(two_clauses_best_seed=max(double["pre-trained"] + double["from scratch"]))
+claim(two_clauses_worst_seed=min(double["pre-trained"] + double["from scratch"]))
 
 # %% [markdown]
-# All three get about 80 per cent on average, and that says little. Another seed moves a network by 10 points and more, and the 14 templates of the test were drawn once: eight other draws give the bag 79 ± 5. Pre-training gains no more than the seeds differ. It read nothing but these statements, where BERT read 3.3 billion words, and it never asked anything of `[CLS]`.
+# **Reading both ways bought nothing here.** All networks learn what they are shown, and from random weights the causal one is 13 points better on new templates. (Perhaps because its mask tells it what stands before what; that wasn't tested.) Pre-training gains 5 points, with a standard error of 4: no more than the seeds differ. It read nothing but these statements, BERT 3.3 billion words.
 #
-# Template by template they are right about *different* things. A reaction gives the label away (*everyone was pleased*), and all get it. At *we did not have a stale cake today* the bag is a coin, because *not* is no neighbour of *stale*; the networks from scratch get 95 to 100, the pre-trained ones 45 to 91. At *nobody found the cake stale today* none is better than a coin, and most are far worse: they answer as though *nobody* were not there. On two clauses the bag gets 94, and the networks from 47 to 96, depending on the seed. One number would have hidden all that.
+# They are right about *different* things. A reaction gives the label away (*people smiled*), and all get it. At *it was not a dry cake today* the bag gets 39 per cent, for *not* is no neighbour of *dry*; every network does better. With two clauses the bag gets 94, and the networks that read both ways 47 to 95, depending on the seed.
+#
+# Why is a bag so good at two clauses? In *we thought the cake would be dry but …* the pair *be dry* can only be an expectation. In *they expected a dry cake but it was a fresh cake* no pair tells: the statement that means the opposite has the same pairs. Of the *training* statements of such templates the bag gets 73 per cent, of the other two-clause ones 99; and none of such templates is in the test. So its 94 is a property of these templates, not of bags.
 #
 # ## 10.5 Which word does it go by?
 #
-# The first pre-trained network gets 91 per cent of the two-clause statements right. Does it read how things turned out, or how they were expected to? Ask with a **minimal pair**: two statements that differ in one word, here a word and its opposite. (To hide the word behind `[MASK]` would be no fair question: in fine-tuning there was none.)
-#
-# **Predict.** *We thought the cake would be dry but we found the cake fresh*: good, says the network. What does it say if the last word is *dry*, too?
-
-# %% tags=["predict"]
-guess = None  # the probability that it turned out well, such as 0.1
-
-
-# %%
-@torch.no_grad()
-def p_good(model, texts):  # the probability that it turned out well
-    return model(our_batch(texts))[:, 0].softmax(-1)[:, 1]
+# Back to *dry*. Two statements that no network has seen, *it was a dry cake today* and *it was a dry walk today*, of a template that each knows:
 
 
 # %% tags=["nbval-ignore-output"]
-four = "we thought the cake would be {} but we found the cake {} ."
-cakes = [(hoped, came) for hoped in ("dry", "fresh") for came in ("fresh", "dry")]
-p = p_good(networks["pre-trained"][0], [four.format(*words) for words in cakes]).tolist()
-compare_guess(guess, p[1])
-print(
-    *(f"p = {one:.2f}  {four.format(*words)}" for words, one in zip(cakes, p, strict=True)),
-    sep="\n",
-)
-claim(four_by_expectation=sum(one > 0.5 for one in p[:2]) + sum(one < 0.5 for one in p[2:]))
+@torch.no_grad()
+def p_good(model, texts):  # the probability that it turned out well
+    return model(our_batch(texts)).softmax(-1)[:, 1]
+
+
+dry = [f"it was a dry {thing} today ." for thing in ("cake", "walk")]
+p, apart = [], []
+print(f"{'p(good):':14} a dry cake  a dry walk  distance of the two vectors of dry")
+for name, model in every_network:
+    cake, walk = model.encoder(our_batch(dry), readable(our_batch(dry)))[:, 4]
+    apart.append((cake - walk).norm().item())
+    p.append(p_good(model, dry).tolist())
+    print(f"{name:14} {p[-1][0]:10.2f}  {p[-1][1]:10.2f} {apart[-1]:10.2f}")
+claim(networks_that_know_dry=sum(cake < 0.5 < walk for cake, walk in p))
+claim(dry_apart_both_ways=min(apart[:6]), dry_apart_causal=max(apart[6:]))
 
 # %% [markdown]
-# On these four the answer follows the *expectation* word alone: expected dry, so it turned out well. (Or the word that comes first? Exercise 10.4 asks.) The labels allow that. In every statement with two clauses the outcome is the opposite of what was expected, so one of the two words is enough, and no statement with two clauses says which.
+# Eight of the nine know it: bad for a cake, good for a walk. (The last takes both for bad.) Where a network reads both ways, the two vectors of *dry* differ, too. In a causal one they are still equal, as in 10.1, and yet two of the three answer rightly: the *last* token has read *dry* and *cake*. So this is what both ways bought: a vector of *each word* that knows its sentence. One answer about the whole doesn't need it.
 #
-# Now all 384 two-clause statements of the test, and all six networks. How often does the answer flip if the outcome is replaced by its opposite, and how often if the expectation is? A network that reads as you do would flip in 100 and 0 per cent.
+# **Predict.** *Today nobody found the cake stale*: it turned out well, says the first pre-trained network, and rightly. What does it say of *nobody found the cake stale today*?
+
+# %% tags=["predict"]
+guess = None  # the probability that it turned out well, such as 0.9
+
+# %% tags=["nbval-ignore-output"]
+p = p_good(networks["pre-trained"][0], ["nobody found the cake stale today ."]).item()
+compare_guess(guess, p)
+part, orders = [one for one in test if one.template.startswith("nobody")], []
+words = [one.text.split() for one in part]  # nobody found the cake stale, a time, a full stop
+moved = [" ".join([*some[5:-1], *some[:5], "."]) for some in words]
+for texts in (moved, [one.text for one in part]):
+    hits = [(p_good(m, texts) > 0.5) == read(part)[1] for _, m in every_network]
+    orders.append([100 * one.float().mean().item() for one in hits])
+    print(f"{texts[0]:36}", *(f"{value:4.0f}" for value in orders[-1]), " per cent right")
+claim(time_first_at_least=min(orders[0]), time_last_pretrained_at_most=max(orders[1][:3]))
+
+# %% [markdown]
+# It turned out badly, it says, as though *nobody* were not there. So it goes with all 64 such statements (above, the nine networks in the order of the table): with the time in front, as in training, nearly all are right. With the time at the end, the pre-trained networks get 3 to 25 per cent, far less than a coin.
+#
+# Such a failure has a cause. Training has `{t} nobody found the {s} {o}` and `{w} found the {s} {x} {t}`. The new statement begins like the first and ends like the second, and these networks go by the end: *found the cake stale today*. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
+#
+# Now two clauses: does a network go by how things turned out, or by how they were expected to? Ask with a **minimal pair**, two statements that differ in one word: here the outcome, or the expectation, replaced by a word of the other kind. If the network reads as you do, its answer flips with the outcome and never with the expectation. (Its training didn't ask for that. There the two words are always of opposite kinds, so one of them is enough, and two words of one kind are new to it.)
 
 
 # %%
 def turn(one, slot):  # slot "{x}", the outcome, or "{o}", the expectation
     words, at = one.text.split(), one.template.split().index(slot)
     good, bad = (group.split() for group in DOMAINS[one.domain][1:])
-    opposite = dict(zip(good + bad, bad + good, strict=True))
-    words[at] = opposite[words[at]]
+    other = dict(zip(good + bad, bad + good, strict=True))
+    words[at] = other[words[at]]
     return " ".join(words)
 
 
 # %%
-def flipped(model, part, slot):
+def flip_rate(model, part, slot):  # per cent of the answers
     texts = [one.text for one in part], [turn(one, slot) for one in part]
     first, second = (p_good(model, some) > 0.5 for some in texts)
-    return (first != second).cpu()
+    return 100 * (first != second).float().mean().item()
 
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.inside.attention_maps import read_attention
-from coursekit.models.encoder import Encoder, EncoderConfig
-
-
-def as_library(ours):
-    library = Encoder(EncoderConfig(vocab_size=len(ids), context=24, n_layer=2, d_model=32))
-    library.segments.weight.data.zero_()  # BERT's third vector: first or second text
-    library.load_state_dict(ours.state_dict(), strict=False)
-    return library.to(device).eval()
-
-
-def more_on_outcome(model):  # is the weight that [CLS] gives, in the last layer, larger?
-    x, each = our_batch([one.text for one in doubles]), range(len(doubles))
-    theirs = as_library(model.encoder)  # same weights, same [CLS], with padding in the batch
-    assert_close(theirs(x, x > 0)[:, 0], model.encoder(x, readable(x))[:, 0], rtol=1e-4, atol=1e-5)
-    maps = read_attention(theirs, x, x > 0)
-    weight = maps["blocks.1.attention"].mean(1)[:, 0].cpu()
-    at = {s: [one.template.split().index(s) + 1 for one in doubles] for s in ("{x}", "{o}")}
-    return weight[each, at["{x}"]] > weight[each, at["{o}"]]
-
-
-# %% tags=["nbval-ignore-output"]
-print(f"{'replaced:':13} outcome, expectation; named by the larger weight")
-flips, named = {name: [] for name in networks}, []
-for name in networks:
-    for model in networks[name]:
-        by = [flipped(model, doubles, slot) for slot in ("{x}", "{o}")]
-        flips[name].append([100 * some.float().mean().item() for some in by])
-        decided = by[0] != by[1]  # exactly one of the two flips the answer
-        named.append(100 * (more_on_outcome(model) == by[0])[decided].float().mean().item())
-        print(f"{name:13}", *(f"{value:6.0f}" for value in (*flips[name][-1], named[-1])))
-claim(flips_by_outcome=flips["pre-trained"][0][0], flips_by_expectation=flips["pre-trained"][0][1])
-claim(weights_name_it_at_worst=min(named), weights_name_it_at_best=max(named))
+by_order = {"the outcome comes first": [], "the expectation comes first": []}
+for one in doubles:
+    later = one.template.index("{x}") > one.template.index("{o}")
+    by_order[list(by_order)[later]].append(one)
+flips = {}
+for order, some in by_order.items():
+    rows = [[flip_rate(m, some, slot) for slot in ("{x}", "{o}")] for _, m in every_network]
+    flips[order] = np.array(rows)
+first, second = flips.values()
+claim(by_outcome_if_first=(first[:, 0] > first[:, 1]).sum())
+claim(by_outcome_if_second=(second[:, 0] > second[:, 1]).sum())
+claim(last_causal_by_expectation=second[8, 1], last_pretrained_by_outcome=second[2, 0])
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(5, 4))[1]
-for name, color in {"pre-trained": "C0", "from scratch": "C1"}.items():
-    ax.plot(*zip(*flips[name], strict=True), "o", color=color)
-    for k, spot in enumerate(flips[name]):
-        ax.annotate(f"{k}", spot, (5, 3), textcoords="offset points", color=color)
-ax.plot(100, 0, "*", color="black", markersize=12)
-ax.text(96, 0, "as you read", ha="right", va="center")
-ax.text(4, 94, "pre-trained (seed)", color="C0")
-ax.text(4, 86, "from scratch (seed)", color="C1")
-ax.set(xlim=(0, 104), ylim=(-4, 104), title="Which word flips the answer?")
-ax.set(xlabel="outcome replaced: flips (%)", ylabel="expectation replaced: flips (%)")
-figure("minimal-pairs", alt="Six networks: one near the star of the outcome, five between.")
+axes = plt.subplots(1, 2, figsize=(7.2, 4), sharex=True, sharey=True)[1]
+for ax, (order, rows) in zip(axes, flips.items(), strict=True):
+    for (name, _), spot in zip(every_network, rows, strict=True):
+        ax.plot(*spot, "o", color=colors[name], alpha=0.8)
+    ax.plot(100, 0, "*", color="black", markersize=12)
+    ax.set(xlim=(-6, 106), ylim=(-6, 106), title=order, xlabel="outcome replaced: flips (%)")
+axes[0].set_ylabel("expectation replaced: flips (%)")
+axes[1].text(95, 0, "as you read", ha="right", va="center")
+for k, name in enumerate(networks):
+    axes[0].text(0, 96 - 9 * k, name, color=colors[name])
+for k in (2, 8):
+    name, (x, y) = every_network[k][0], second[k]
+    axes[1].text(max(x, 18), y + 4, f"{name}, the third", color=colors[name], ha="center")
+figure("minimal-pairs", alt="Nine networks: all by the outcome, or by the word that is first.")
 
 # %% [markdown]
-# Six networks, six mixtures. The first goes more by the expectation than by the outcome, the third nearly by the outcome alone, and both get more than 90 per cent right. The test can't tell them apart, because it has the same gap as the training.
+# Where the outcome comes first, all nine go by it. Where the expectation comes first, only five still do. The third pre-trained network goes by the outcome in both; the third causal one flips with the expectation in 91 per cent: it goes by the word that comes *first*, whatever it is. They get 95 and 97 per cent of these statements right, and a test with the same gap as the training can't tell them apart. (McCoy et al. 2020 found the like of BERT, fine-tuned with a hundred seeds.)
 #
-# Would a picture of the attention weights have told? Where exactly one of the two words flips the answer, it is the one with more weight in 31 to 90 per cent of the statements, depending on the network; a coin has 50. A weight says how much is read from a position, not what it is used for (Jain and Wallace 2019).
+# Type a statement of your own, in the words of the others, and see what each kind of network says:
+
+
+# %% tags=["live"]
+def judge(text):  # words that the statements don't have are left out
+    known = " ".join(word for word in text.split()[:23] if word in ids)
+    for name, model in every_network:
+        print(f"{name:14} p(good) = {p_good(model, [known]).item():.2f}   {known}")
+
+
+type_text(judge, "today nobody found the walk dry .")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 20 minutes).** Does the first pre-trained network go by the expectation, or by something else? Fill in the table for it and for the third (`networks["pre-trained"][2]`), with the flips in per cent, and say in a sentence what each goes by.
+# > **Exercise 10.4 (investigate, 20 minutes).** How many examples does it take to learn *nobody … today*? Add statements of the missing template to the training of the first pre-trained network, and measure it on others of that template. Fill in the table, and say in a sentence what was wrong: the network, or what it was shown?
 # >
-# > | clause that comes first | outcome replaced | expectation replaced |
-# > |---|---|---|
-# > | outcome (*the cake was fresh but …*) | | |
-# > | expectation (*we expected a dry cake but …*) | | |
+# > | statements added | right of 32 others (per cent) |
+# > |---|---|
+# > | 0 | |
+# > | 1 | |
+# > | 4 | |
+# > | 16 | |
 # >
 # > To start with:
 # >
 # > ```python
-# > begins = [one for one in doubles if one.template.index("{x}") < one.template.index("{o}")]
-# > flipped(networks["pre-trained"][0], begins, "{x}").float().mean()
+# > some = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
+# > order = np.random.default_rng(0).permutation(64)
+# > added, others = [some[i] for i in order[:4]], [some[i] for i in order[32:]]
+# > right(answer_of(fine_tune(both, 6e-3, 0, part=train + added)), others)
 # > ```
 # >
-# > <details><summary>What we found</summary>The first network: 71 and 24 per cent where the outcome comes first, 8 and 88 where the expectation does. It goes by the word that comes <i>first</i>, and reads from the frame which of the two that is. The third: 93 and 5, then 88 and 9. It goes by the outcome, wherever it stands.</details>
+# > <details><summary>What we found</summary>Right of the 32 others: 0 per cent with none added, 34 with one, 100 with four, 84 with sixteen (one seed each, and chance in it: more was not better here). Four statements among 2,176 are enough. Nothing was wrong with the network: it had been shown nothing that tells the two readings apart. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** A vector for each word that knows all the others: enough to fill in a blank with the right kind of word. Not what is good or bad, which took labels, and then it learned whatever was enough for the labels.
+# - **What does attention learn if it may look both ways?** A vector for each word that knows its sentence: enough to fill in a blank with the right kind of word. Not what is good or bad: that took labels, and then it learned whatever was enough for the labels. For one label of a whole statement, reading one way did better.
 # - An encoder: the block you know, without the causal mask, with a mask for padding.
 # - A bag of words beside every classifier, results by template, and minimal pairs.
 #
-# **What still fails.** This encoder reads, and wasn't trained to write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
+# **What still fails.** This encoder reads, and wasn't trained to write: it has no next word. (Encoders are used where a text is searched for, compared or sorted, not continued: Warner et al. 2024.) [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.

@@ -187,6 +187,25 @@ def hide_up_to_the_end(tokens, draw, kind, word):
     return hide_by_where(tokens, draw, torch.where(closer == 0.9, 0.85, closer), word)
 
 
+def hide_in_place(tokens, draw, kind, word):
+    found = hide_by_where(tokens, draw, kind, word)
+    tokens[:] = found["inputs"]
+    return found | {"inputs": tokens}
+
+
+def hide_as_in_the_first_text(tokens, draw, kind, word):
+    return hide_by_where(tokens, draw[:1].expand_as(draw), kind[:1].expand_as(kind), word)
+
+
+def hide_the_first_text(tokens, draw, kind, word):
+    later = torch.arange(len(tokens))[:, None] > 0
+    return hide_by_where(tokens, draw.masked_fill(later, 1), kind, word)
+
+
+def hide_with_words_of_the_first_text(tokens, draw, kind, word):
+    return hide_by_where(tokens, draw, kind, word[:1].expand_as(word))
+
+
 ROWS = {
     encoder.check_our_attention: (
         [attention_by_softmax, attention_by_exp],
@@ -231,6 +250,10 @@ ROWS = {
             hide_no_full_stop: "[[1, 7, 2, 0, 4, 3]]",
             hide_a_fifth: "0.149, 0.16",
             hide_up_to_the_end: "0.9, 0.89",
+            hide_in_place: "[[4, 5, 6, 7, 8, 9]]) raised ValueError",
+            hide_as_in_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
+            hide_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
+            hide_with_words_of_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
         },
     ),
 }
