@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 9b · Linear series: how much of tomorrow is in today?
+# # 9b · Linear models of series: how much of tomorrow is in today?
 #
 # A network reads twenty daily closes of the S&P 500 and forecasts the next one. On six years that it never saw, its $R^2$ is 0.998, where 1 is perfect. Would you trade on it? The first section shows why you shouldn't; the others ask how much of tomorrow *is* in today, and how sure we can be.
 #
@@ -32,7 +32,7 @@ _ = setup("09b_linear_series", seed=42)
 #
 # We take the closes of 5,031 days as logarithms, so that a difference is a **return**: for small moves, the relative change from one close to the next. A window holds twenty closes and the one that follows.
 #
-# The network sees each close relative to the latest and forecasts the return $r$ that comes next. Its forecast of the *price* is the latest close times $e^r$. So we have handed it the last close.
+# The network sees each close relative to the latest and forecasts the return $r$ that comes next. Its forecast of the *price* is the latest close times $e^r$. So we have handed it the last close. It is `nn.RNN`, PyTorch's network that reads a series step by step (lesson 9c opens it up), with 16 hidden units. It learns from the days before a certain year, and its scale comes from them.
 
 # %%
 days, closes = data.sp500()
@@ -43,11 +43,6 @@ target = windows[:, 20] - windows[:, 19]  # the return that comes next
 year = torch.tensor([day.year for day in days[20:]])  # of that return
 
 
-# %% [markdown]
-# `nn.RNN` is PyTorch's network that reads a series step by step (lesson 9c opens it up), with 16 hidden units. It learns from the days before a certain year, and its scale comes from them.
-
-
-# %%
 class OurReader(nn.Module):
     def __init__(self):
         super().__init__()
@@ -192,7 +187,7 @@ def our_walk(forecast, series):
 
 
 def ar_2(past):
-    return forecast_ar(past, fit_ar(past, 2))[-1]
+    return forecast_ar(past, fit_ar(past, 2))[-1]  # of its one-step forecasts, the last
 
 
 forecasts = {
@@ -248,7 +243,7 @@ of_mean, of_ar = squared["mean of the past"], squared["AR(2)"]
 print("d, k quarters apart:", *(f"{autocorrelation(of_mean - of_ar, k):.2f}" for k in (1, 2, 3)))
 
 # %% [markdown]
-# They aren't: a quarter in which the AR(2) does well follows another one, so 99 quarters tell us less. The **HAC** standard error (heteroskedasticity and autocorrelation consistent; Newey and West 1987) adds what quarters up to $L$ apart have in common; $L$ is the **lag truncation**:
+# They aren't: good quarters for the AR(2) come in runs, so 99 of them tell us less than 99 independent ones. The **HAC** standard error (heteroskedasticity and autocorrelation consistent; Newey and West 1987) adds what quarters up to $L$ apart have in common; $L$ is the **lag truncation**:
 #
 # $$\sqrt{\Big(\gamma_0+2 \sum_{k=1}^{L} \big(1-\tfrac{k}{L+1}\big)\, \gamma_k\Big) \Big/n}, \qquad \gamma_k=\frac1n \sum_{t>k} (d_t-\bar d)(d_{t-k}-\bar d)$$
 #
@@ -317,7 +312,7 @@ claim(growth_crisis_part=(of_mean - of_ar)[-4:-1].sum() / (of_mean - of_ar).sum(
 # %% [markdown]
 # With neighbours taken as independent the difference is 2.2 standard errors, with HAC 1.5. Two thirds of it were won from October 2008 to June 2009: 25 years are too short to be sure.
 #
-# Divided by the mean of $e^2_{t,\text{mean}}$, the difference $\bar d$ is the $R^2$. So we divide its error, too. From here on, **± is two HAC standard errors**, and leaves 0 inside exactly where the ratio is below 2.
+# Divided by the mean of $e^2_{t,\text{mean}}$, the difference $\bar d$ is the $R^2$. So we divide its error, too. From here on, **± is two HAC standard errors**, and leaves 0 inside exactly where the ratio is below 2: the AR(2) saves 23 % ± 31.
 
 
 # %%
@@ -333,9 +328,6 @@ def score(name, actual, mean, model, lags):
 our_error = answer_or(careful_error, hac_error)  # yours, once you have written it
 past_mean = forecasts["mean of the past"]
 _ = score("AR(2)", actual, past_mean, forecasts["AR(2)"], lags=4)
-
-# %% [markdown]
-# 23 % ± 31: perhaps the AR(2) is better, but 99 quarters don't show it.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.2 (investigate, 25 minutes).** How far back should the fitting window go? Older quarters are more data, but perhaps of another economy. Let `ar_2(past[-w:])` and `past[-w:].mean()` walk with **rolling** windows of $w$ = 20, 40, 80 quarters and the **expanding** one, all. Which wants a long past, and why? How many standard errors (`compare_losses`, $L=4$) is each window behind all?
@@ -386,7 +378,7 @@ def our_filter(series, r, q, mean, variance):
 
 
 # %% [markdown]
-# For the local level that is the whole **Kalman filter**, as in the library's `filter_local_level` ([source](../coursekit/models/local_level.py)). If $q = 0$ and nothing is known at first, it is the *mean of the past*, computed one value at a time: **recursive least squares**. We try both, with round numbers.
+# For the local level that is the whole **Kalman filter**, as in the library's `filter_local_level` ([source](../coursekit/models/local_level.py)). If $q = 0$ and nothing is known at first, it is the *mean of the past*, computed one value at a time: **recursive least squares**. We try it with round numbers for $q$ and $r$.
 
 # %%
 from coursekit.models.local_level import filter_local_level, fit_local_level
@@ -487,12 +479,6 @@ class OurAttender(nn.Module):
         return self.model(x[..., None], no_calendar)[:, -1, 0]
 
 
-# %% [markdown]
-# **Predict.** How many of the two are ahead of the mean of the past by two standard errors?
-
-# %% tags=["predict"]
-guess = None  # 0, 1 or 2
-
 # %% tags=["nbval-ignore-output"]
 ends = [row_of(first_year) for first_year in (2008, 2011, 2014, 2017, 2019)]
 
@@ -518,9 +504,6 @@ next_day, flat = target[ends[0] :], returns["mean of the past"]
 of_return = {}
 for name in ("AR(1)", "transformer"):
     of_return[name] = score(name, next_day, flat, returns[name], lags=10)
-ahead = [name for name, (_, _, ratio) in of_return.items() if ratio > 2]
-print(f"ahead by two standard errors: {len(ahead)} of 2")
-compare_guess(guess, len(ahead))
 wrong = ((next_day - returns[name]).square() for name in ("transformer", "AR(1)"))
 claim(return_ar_ahead_of_transformer=compare_losses(*wrong, lags=10)[1])
 
@@ -538,7 +521,7 @@ plt.title("Most of the AR(1)'s small lead was won in 2008 and 2009")
 figure("returns", alt="The AR(1)'s lead jumps in 2008, again in August 2011, and loses that again.")
 
 # %% [markdown]
-# None. And the transformer, with 3,297 parameters, can't be told apart from the AR(1) with two.
+# Neither is ahead by two standard errors, and the transformer, with 3,297 parameters, can't be told apart from the AR(1) with two.
 #
 # *Not shown* isn't *disproven*, though, and there are two questions (Diebold 2015). *Was I better off with this forecast?* Our ratio answers that, errors of fitting included. *Is there anything to know?* For that it is too strict. If there is nothing, the AR(1)'s difference from the mean is an error of fitting, which raises its squared error by the square of that difference, on average. Clark and West (2007) give it back:
 #
@@ -556,15 +539,10 @@ claim(return_ar_clark_west=compare_losses(by_mean, by_ar - given_back, lags=10)[
 #
 # What of the **absolute return**, which measures tomorrow's **volatility**? Wild days come in clusters (**volatility clustering**), as the autocorrelation shows.
 
-# %%
-absolute = target.abs()
-for name, series in (("return", target), ("absolute return", absolute)):
-    print(f"{name:16}", *(f"{autocorrelation(series, k):6.2f}" for k in (1, 10, 50)))
-
 # %% tags=["figure", "folded"]
 apart = range(1, 101)
 plt.figure(figsize=(9, 3.6))
-for color, series, text in (("C0", target, "return"), ("C1", absolute, "absolute return")):
+for color, series, text in (("C0", target, "return"), ("C1", target.abs(), "absolute return")):
     lines = [autocorrelation(series, k) for k in apart]
     plt.plot(apart, lines, ".-", color=color, linewidth=1)
     plt.text(60, 0.23 if color == "C1" else -0.11, text, color=color)
@@ -584,16 +562,19 @@ guess = None  # such as 0.1
 
 
 # %%
+absolute = target.abs()
+
+
 def ar_10(first, last):
     return forecast_ar(absolute[: last - 1], fit_ar(absolute[:first], 10))[first - 10 :]
 
 
-now, by_ar = absolute[ends[0] :], refitted(ar_10)
+now, foretold = absolute[ends[0] :], refitted(ar_10)
 usual = refitted(lambda i, j: absolute[:i].mean().expand(j - i))
 ten = absolute.unfold(0, 10, 1).mean(1)[ends[0] - 10 : -1]  # of the ten days before
-of_absolute = score("AR(10)", now, usual, by_ar, lags=10)
+of_absolute = score("AR(10)", now, usual, foretold, lags=10)
 score("mean of the last ten", now, usual, ten, lags=10)
-over_ten = score("AR(10) over that mean", now, ten, by_ar, lags=10)
+over_ten = score("AR(10) over that", now, ten, foretold, lags=10)
 compare_guess(guess, over_ten[0])
 claim(absolute_r2=of_absolute[0], absolute_r2_over_ten=over_ten[0])
 
