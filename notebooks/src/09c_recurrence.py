@@ -48,10 +48,9 @@ def print_examples(draw, letters):
 print_examples(draw_recall, letters=20)
 
 # %% [markdown]
-# A recurrent network (**RNN**) mixes each step $x_t$ with the **state** $h_{t-1}$, which is all it kept of the steps before. The weights are the same at every step.
+# A recurrent network (**RNN**) mixes each step $x_t$ with the **state** $h_{t-1}$, which is all it kept of the steps before. The weights are the same at every step:
 #
 # $$h_t=\tanh(W x_t+U h_{t-1}+b)$$
-#
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
@@ -112,7 +111,7 @@ def train_recaller(layer, letters, seed, draw=draw_recall, lr=0.01, steps=300):
     net, chance = Recaller(layer(16, 32)), torch.Generator().manual_seed(seed)
     batches = (draw(64, letters, chance) for _ in range(steps))
     if steps:
-        fit(net, adamw(net, lr), batches, steps=steps, clip=1.0)
+        fit(net, adamw(net, lr), batches, steps=steps, clip=1.0)  # clip: section 9c.2
     return net
 
 
@@ -434,14 +433,15 @@ axes = plt.subplots(1, 2, figsize=(10.5, 4.4), width_ratios=[3, 2])[1]
 rights = {"RNN": rnn_right[50], "bias 1": right_1, "bias 4": right_4, "adder": adder_first}
 for k, (name, back) in enumerate(left.items()):
     axes[0].semilogy(back, color=f"C{k}", label=name)
-    across = k + 0.1 * (np.arange(len(rights[name])) - 2)
-    axes[1].plot(across, sorted(rights[name]), "o", color=f"C{k}")
+    across = np.arange(len(rights[name])) - (len(rights[name]) - 1) / 2
+    axes[1].plot(k + 0.1 * across, sorted(rights[name]), "o", color=f"C{k}")
 axes[0].set(xlim=(0, 51), xlabel="steps back from the question")
 axes[0].set_title("Gradient before training (last letter: 1)")
 name_lines(axes[0])
-axes[1].set(xticks=range(4), xticklabels=rights, ylim=(0, 1.04))
+axes[1].set(xticks=range(4), xticklabels=rights, xlim=(-0.5, 3.5), ylim=(0, 1.04))
 axes[1].set_yticks([0, 0.125, 0.5, 1], ["0", "⅛: chance", "½", "1"])
 axes[1].set_title("Accuracy after training (dots: seeds)")
+plt.suptitle("Where a gradient gets through, the symbol is learnt")
 figure("forget-bias", alt="Left: gradients by steps back. Right: bias 4 and the adder recall.")
 
 # %% [markdown]
@@ -655,7 +655,7 @@ figure(
 )
 
 # %% [markdown]
-# On the same inputs, GARCH is ahead of the LSTM by 0.02 nats a day, more than two standard errors: few data, much noise, and the right form written down. But a fit does pay: the mean of ten days, which knew as much as an AR(10) in lesson 9b, is behind both.
+# On the same inputs, GARCH is ahead of the LSTM by 0.02 nats a day, more than two standard errors. GARCH is told the form; the LSTM has to find it in nine years of noisy days. But a fit does pay: the mean of ten days, which knew as much as an AR(10) in lesson 9b, is behind both.
 #
 # ## What you have now
 #
