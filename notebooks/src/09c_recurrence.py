@@ -106,6 +106,7 @@ class Recaller(nn.Module):
         return self.output(outputs[:, -1])
 
 
+# %%
 def train_recaller(layer, letters, seed, draw=draw_recall, lr=0.01, steps=300):
     torch.manual_seed(seed)
     net, chance = Recaller(layer(16, 32)), torch.Generator().manual_seed(seed)
@@ -222,7 +223,7 @@ draw_last = partial(draw_recall, again=0.06)
 print_examples(draw_last, letters=50)
 
 
-# %% tags=["nbval-ignore-output"]
+# %%
 def try_both(name, layer, train_on, lr=0.01, seeds=(1, 2, 3)):
     nets = [train_recaller(layer, 50, seed, train_on, lr) for seed in seeds]
     right = np.array([[ask(net, 50, draw) for net in nets] for draw in (draw_recall, draw_last)])
@@ -230,6 +231,7 @@ def try_both(name, layer, train_on, lr=0.01, seeds=(1, 2, 3)):
     return nets, right
 
 
+# %% tags=["nbval-ignore-output"]
 _, (adder_first, _) = try_both("adder, trained on first", OurAdder, draw_recall, lr=0.001)
 _, (_, adder_last) = try_both("adder, trained on last", OurAdder, draw_last, lr=0.001)
 _, (leaky_first, _) = try_both("leaky, trained on first", OurLeaky, draw_recall)
@@ -269,9 +271,7 @@ for gate, head in zip("figo", ("keep", "write", "write", "say"), strict=True):
     d.arrow("mix", gate)
     d.arrow(gate, head, f"${gate}$", route="|-")
 d.draw()
-figure(
-    "lstm-cell", alt="Old memory times f, plus i times g, is the new one; o times its tanh leaves."
-)
+figure("lstm-cell", alt="f times old memory plus i times g: the new one; o lets it out.")
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9c.1 (build, 20 minutes).** One step of an LSTM.
@@ -361,6 +361,7 @@ lstms, lstm_right = try_both("LSTM, trained on last", lstm, draw_last)
 claim(lstm_both_tasks=lstm_right.min())
 
 
+# %%
 def gates_of(net, tokens):  # i and f, each the mean of 32 cells
     x, layer = net.vectors(tokens), net.recurrent
     before = F.pad(layer(x)[0], (0, 0, 1, 0))[:, :-1]  # h, one step earlier
@@ -371,10 +372,6 @@ def gates_of(net, tokens):  # i and f, each the mean of 32 cells
 
 tokens, _ = draw_last(1000, 50, torch.Generator().manual_seed(2000))
 (i, f), is_symbol = gates_of(lstms[0], tokens), tokens < 8
-for name, gate in {"f": f, "i": i}.items():
-    print(
-        f"{name}: {gate[is_symbol].mean():.2f} at symbols, {gate[~is_symbol].mean():.2f} at noise"
-    )
 claim(forget_gate_closes_by=f[~is_symbol].mean() - f[is_symbol].mean())
 
 # %% tags=["figure", "nbval-ignore-output", "folded"]
@@ -388,9 +385,7 @@ ax.plot(i[row, :31], "o-", color="C1", markersize=4, label="i: writes")
 ax.set(xlim=(-0.7, 31), ylim=(0, 1.02), xlabel="step", ylabel="gate (mean of 32 cells)")
 ax.set_title("At a symbol the forget gate closes and the input gate opens", pad=22)
 name_lines(ax)
-figure(
-    "gates", alt="Over a sequence, f is high at noise and drops at each symbol; i does the reverse."
-)
+figure("gates", alt="f is high at noise and drops at each symbol; i does the reverse.")
 
 # %% [markdown]
 # Nobody told the network what its gates are for: at noise it keeps, at a symbol it clears and writes.
@@ -436,7 +431,7 @@ for k, (name, back) in enumerate(left.items()):
     across = np.arange(len(rights[name])) - (len(rights[name]) - 1) / 2
     axes[1].plot(k + 0.1 * across, sorted(rights[name]), "o", color=f"C{k}")
 axes[0].set(xlim=(0, 51), xlabel="steps back from the question")
-axes[0].set_title("Gradient before training (last letter: 1)")
+axes[0].set(title="Gradient before training (last letter: 1)")
 name_lines(axes[0])
 axes[1].set(xticks=range(4), xticklabels=rights, xlim=(-0.5, 3.5), ylim=(0, 1.04))
 axes[1].set_yticks([0, 0.125, 0.5, 1], ["0", "⅛: chance", "½", "1"])
@@ -450,32 +445,29 @@ figure("forget-bias", alt="Left: gradients by steps back. Right: bias 4 and the 
 # But the RNN's gradient starts far below bias 1's, and yet one of five recalled more than half. Follow them through training.
 
 # %% tags=["nbval-ignore-output"]
+print("accuracy; gradient, then largest |eigenvalue| of U, after 0, 60 and 300 steps")
 for seed, net, right in zip(SEEDS, rnns, rnn_right[50], strict=True):
     stages = [train_recaller(OurRNN, 50, seed, lr=0.03, steps=n) for n in (0, 60)] + [net]
     left_now = [f"{gradient_back(one)[-1]:.0e}" for one in stages]
-    sizes = [torch.linalg.eigvals(one.recurrent.hidden.weight).abs().max() for one in stages]
-    print(f"accuracy {right:.2f}; steps 0, 60, 300: gradient", *left_now, end="; ")
-    print("largest |eigenvalue| of U", *(f"{size:.1f}" for size in sizes))
-best = rnns[int(np.argmax(rnn_right[50]))]
-claim(best_rnn_gradient_left=gradient_back(best)[-1])
+    radii = [torch.linalg.eigvals(one.recurrent.hidden.weight).abs().max() for one in stages]
+    print(f"{right:.2f}", *left_now, *(f"{radius:.1f}" for radius in radii), sep="   ")
+claim(best_rnn_gradient_left=gradient_back(rnns[np.argmax(rnn_right[50])])[-1])
 
 # %% [markdown]
 # Training enlarges $U$, and after 60 steps a gradient gets through in some networks, among them the two that recall best. But the best one *ends* with next to none. To hold a symbol against noise, a state must be pulled back to where it was; then small changes die out, and the gradient with them (Bengio, Simard and Frasconi 1994). A factor near 1 is what it takes to *learn* from far away, not to remember.
 #
-# Can an RNN *start* with a factor of 1? As in section 9c.2: an orthogonal $U$ (Saxe et al. 2014), and inputs so small that the tanh stays near its linear part.
+# Can an RNN *start* with a factor of 1? As in section 9c.2: an orthogonal $U$ (Saxe et al. 2014), and inputs so small (a tenth) that the tanh stays near its linear part.
 
 
 # %% tags=["nbval-ignore-output"]
-def orthogonal(d_in, d_hidden, inputs=1.0):
+def orthogonal(d_in, d_hidden):
     net = rnn(d_in, d_hidden)
     nn.init.orthogonal_(net.weight_hh_l0)
-    net.weight_ih_l0.data, net.bias_ih_l0.data = net.weight_ih_l0 * inputs, net.bias_ih_l0 * inputs
+    net.weight_ih_l0.data, net.bias_ih_l0.data = 0.1 * net.weight_ih_l0, 0.1 * net.bias_ih_l0
     return net
 
 
-_ = try_both("RNN, orthogonal U", orthogonal, draw_recall, lr=0.03)
-small = partial(orthogonal, inputs=0.1)
-_, (linear, _) = try_both("RNN, small inputs, too", small, draw_recall, lr=0.001)
+_, (linear, _) = try_both("RNN, starts linear", orthogonal, draw_recall, lr=0.001)
 claim(orthogonal_small_inputs=linear.min())
 
 # %% [markdown]
@@ -507,7 +499,7 @@ claim(orthogonal_small_inputs=linear.min())
 # </details>
 
 # %% [markdown]
-# ## 9c.5 Names, letter by letter
+# ## 9c.5 Real series: names, and an index
 #
 # Now the names. Logits for the next letter come out after *every* step, each with the whole prefix as context. The library's `RecurrentLM` ([source](../coursekit/models/recurrent.py)) does that, with 96 memory cells and some **dropout**: while training, each number between the layers is set to 0 with probability 0.1.
 
@@ -556,10 +548,9 @@ x_val, y_val = pad_words(held, vocabulary, NO_TARGET)
 five = word_windows(held, vocabulary, 5)
 table = NGram(kneser_ney(count_ngrams(word_windows(words, vocabulary, 5), 27))).to(device)
 by_lstm, by_table = each_loss(whole, x_val, y_val), each_loss(table, five[:, :4], five[:, 4])
-claim(lstm_dev_loss=by_lstm.mean())
 name, before = (y_val != NO_TARGET).nonzero().T  # of each letter: its name, how many came before
 sums = (torch.zeros(len(held)).double().index_add(0, name, one) for one in (by_table, by_lstm))
-claim(lstm_ahead_by_name=compare_losses(*sums)[1])
+claim(lstm_dev_loss=by_lstm.mean(), lstm_ahead_by_name=compare_losses(*sums)[1])
 gain = by_table - by_lstm
 claim(gain_up_to_three=gain[before < 4].mean(), gain_from_four=gain[before > 3].mean())
 scores = (Score(one.mean(), on=five[:, 4]) for one in (by_lstm, by_table))
@@ -576,9 +567,7 @@ write = partial(sample_text, whole, vocabulary, ".", 50, stop=".", cached=True)
 keep_sample(lstm=[write(generator) for _ in range(5)])
 
 # %% [markdown]
-# ## 9c.6 A recurrence from 1986
-#
-# Finance has used a recurrence with three fitted numbers since 1986: GARCH (Bollerslev), which forecasts tomorrow's **volatility** (lesson 9b) as the variance $v$ of the return $r$:
+# And numbers? Finance has used a recurrence with three fitted numbers since 1986: GARCH (Bollerslev), which forecasts tomorrow's **volatility** (lesson 9b) as the variance $v$ of the return $r$:
 #
 # $$v_{t+1}=\omega+\alpha\, r_t^2+\beta\, v_t$$
 #
@@ -628,31 +617,21 @@ def forecast(seed):
 
 
 # %% tags=["data", "nbval-ignore-output"]
-seeds = [forecast(seed) for seed in range(1, 6)]
-rivals = {"LSTM": torch.stack(seeds).mean(0), "mean of ten days": ten_days}
-
-
-def nll(log_scale):  # of each day
-    return gaussian_nll(r[a:b], 0 * log_scale, log_scale)
-
-
-over_garch = {name: compare_losses(nll(garch), nll(one), lags=10) for name, one in rivals.items()}
+lstm_forecast = torch.stack([forecast(seed) for seed in range(1, 6)]).mean(0)
+rivals = {"GARCH": garch, "mean of ten days": ten_days, "LSTM": lstm_forecast}
+losses = {name: gaussian_nll(r[a:b], 0 * one, one) for name, one in rivals.items()}
+over_garch = {name: compare_losses(losses["GARCH"], losses[name], 10) for name in list(rivals)[1:]}
 claim(lstm_over_garch=over_garch["LSTM"][1])
-claim(lstm_over_ten_days=compare_losses(nll(ten_days), nll(rivals["LSTM"]), lags=10)[1])
+claim(lstm_over_ten_days=compare_losses(losses["mean of ten days"], losses["LSTM"], 10)[1])
 
 # %% tags=["figure", "data", "nbval-ignore-output", "folded"]
 plt.figure(figsize=(8.5, 2.8))
-for color, (name, (better, errors)) in zip(("C3", "C2"), reversed(over_garch.items()), strict=True):
-    plt.errorbar(better, name, xerr=2 * abs(better / errors), fmt="D", color=color, capsize=4)
+for name, (better, errors) in over_garch.items():
+    plt.errorbar(better, name, xerr=2 * abs(better / errors), fmt="D", color="C0", capsize=4)
 plt.axvline(0, color="0.3", linewidth=1)
-plt.text(-0.001, 1.35, "GARCH", color="0.3", ha="right")
-plt.ylim(-0.6, 1.6)
-plt.xlabel("nats a day better than GARCH (± 2 standard errors)")
+plt.gca().set(ylim=(-0.6, 1.6), xlabel="nats a day better than GARCH, the line (± 2 errors)")
 plt.title("On the same inputs, three fitted numbers do best")
-figure(
-    "volatility",
-    alt="Nats against GARCH: the LSTM slightly below 0, the mean of ten days far below.",
-)
+figure("volatility", alt="Against GARCH, the LSTM is a little behind, the mean of ten days far.")
 
 # %% [markdown]
 # On the same inputs, GARCH is ahead of the LSTM by 0.02 nats a day, more than two standard errors. GARCH is told the form; the LSTM has to find it in nine years of noisy days. But a fit does pay: the mean of ten days, which knew as much as an AR(10) in lesson 9b, is behind both.
