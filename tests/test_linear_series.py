@@ -9,12 +9,27 @@ from coursekit.models.baselines import fit_ar
 TRUTH = 0.25, 1.5, -0.75  # c, a_1, a_2
 
 
-def test_gradient_descent_on_the_likelihood_finds_least_squares():
+def swing(n=20_000):
     c, a1, a2 = TRUTH
     series = [1.0, 1.0]
-    for pea in torch.randn(20_000, generator=torch.Generator().manual_seed(42)).tolist():
+    for pea in torch.randn(n, generator=torch.Generator().manual_seed(42)).tolist():
         series.append(c + a1 * series[-1] + a2 * series[-2] + pea)
-    x = torch.tensor(series, dtype=torch.float64)
+    return torch.tensor(series, dtype=torch.float64)
+
+
+def test_a_fit_explains_of_the_pendulum_what_its_equation_leaves_to_no_pea():
+    """R² = 1 - σ² / Var(x), the variance of an AR(2) with σ = 1: Box and Jenkins, chapter 3."""
+    _, a1, a2 = TRUTH
+    x, half = swing(), 10_000
+    c, b1, b2 = fit_ar(x[:half], 2)
+    errors = x[half:] - (c + b1 * x[half - 1 : -1] + b2 * x[half - 2 : -2])
+    r2 = 1 - errors.square().mean() / (x[half:] - x[:half].mean()).square().mean()
+    wanted = 1 - (1 + a2) * ((1 - a2) ** 2 - a1**2) / (1 - a2)
+    assert_close(r2.item(), wanted, rtol=0, atol=0.01)
+
+
+def test_gradient_descent_on_the_likelihood_finds_least_squares():
+    x = swing()
     lags = torch.stack([torch.ones_like(x[2:]), x[1:-1], x[:-2]], 1)
     parameters = torch.zeros(4, dtype=torch.float64, requires_grad=True)  # and ln σ
     for _ in range(1500):

@@ -38,6 +38,12 @@ def check_careful_error(
         (_losses(5.0, 3.0, 0.0, 2.0), _losses(3.0, 2.0, 1.0, 4.0), 1),
         (_losses(4.0, 3.0, 0.0, 2.0), _losses(1.0, 1.0, 0.0, 1.0), 1),
         (_losses(4.0, 3.0, 0.0, 2.0, 1.0), _losses(1.0, 1.0, 0.0, 5.0, 1.0), 2),
+        # More neighbours than two, as the lesson needs.
+        (
+            _losses(6.0, 5.0, 2.0, 3.0, 1.0, 0.0, 0.0, 1.0),
+            _losses(1.0, 1.0, 1.0, 1.0, 0.0, 2.0, 3.0, 5.0),
+            4,
+        ),
     ]
 
     def reference(first: Float[Tensor, "N"], second: Float[Tensor, "N"], lags: int) -> float:

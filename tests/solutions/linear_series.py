@@ -104,6 +104,10 @@ def careful_with_the_first_lag_alone(first, second, lags):
     return _careful(first, second, lags, _falling, divisor_lag=1)
 
 
+def careful_with_two_lags_at_most(first, second, lags):
+    return careful_by_lags(first, second, min(lags, 2))
+
+
 ROWS = {
     linear_series.check_paired_error: (
         [pair_by_formula, pair_by_covariance],
@@ -127,6 +131,7 @@ ROWS = {
             careful_without_the_mean: "[4.0, 3.0, 0.0, 2.0], [1.0, 1.0",
             careful_with_halves: "[4.0, 3.0, 0.0, 2.0, 1.0]",
             careful_with_the_first_lag_alone: "[4.0, 3.0, 0.0, 2.0, 1.0]",
+            careful_with_two_lags_at_most: "[6.0, 5.0, 2.0, 3.0, 1.0",
         },
     ),
 }
