@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Float64, Int
@@ -138,6 +138,12 @@ class ForecastWindows:
         return self.stop - self.horizon + 1 - self.first
 
     @property
+    def sizes(self) -> dict[str, Any]:
+        """What a model of these windows must know of them, as `InformerConfig` calls it."""
+        columns = {"n_channel": self.values.shape[1], "known": self.known}
+        return columns | {"context": self.past, "horizon": self.horizon}
+
+    @property
     def first(self) -> int:
         """The row of the first window's first target."""
         return max(self.start, self.past)
@@ -176,12 +182,13 @@ class ForecastWindows:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Windows to learn from, to choose by and to judge by, and the scaler of the first ones."""
+    """Windows to learn from, to choose by and to judge by; the scaler of the first; the series."""
 
     train: ForecastWindows
     valid: ForecastWindows
     test: ForecastWindows
     scaler: Scaler
+    series: TimeSeries
 
 
 def split_windows(
@@ -217,7 +224,7 @@ def split_windows(
     train, valid, test = (
         cut(start=start, stop=stop) for start, stop in zip((0, *ends), ends, strict=False)
     )
-    return Splits(train, valid, test, scaler)
+    return Splits(train, valid, test, scaler, series)
 
 
 def _propose_ends(n_rows: int) -> str:
