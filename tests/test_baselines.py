@@ -98,6 +98,55 @@ def test_a_relative_forecast_rises_with_the_level():
     assert not torch.allclose(absolute(*inputs(new + 1000)), absolute(*inputs(new)) + 1000)
 
 
+def known_steps(n, seed=9):
+    """Two columns known in advance, beside a target and a column that are hidden."""
+    steps = draw(n, P, 4, seed=seed)
+    steps[..., [0, 2]] = 0.0
+    return steps
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_with_known_columns_each_step_is_scikit_learns_ridge_of_past_and_its_own_columns(relative):
+    (past, target), known, penalty = windows(), known_steps(40), 2.5
+    target = target + 4 * known[..., 1] - known[..., 3]
+    columns = (3, 1)
+    model = fit_linear(past, target, penalty, relative=relative, known=known, columns=columns)
+    new, new_known = windows(23, seed=1)[0], known_steps(23, seed=8)
+    nothing = torch.zeros(23, T + P, 3, dtype=torch.int64)
+    four = torch.cat([new[..., None], draw(23, T, 3)], -1)
+    found = model(four, new_known, nothing)
+    level, new_level = (one[:, -1:] * relative for one in (past, new))
+    for step in range(P):
+        x = torch.cat([past - level, known[:, step, list(columns)]], 1)
+        ridge = Ridge(alpha=penalty, solver="svd").fit(x, target[:, step] - level[:, 0])
+        new_x = torch.cat([new - new_level, new_known[:, step, list(columns)]], 1)
+        expected = new_level[:, 0] + torch.from_numpy(ridge.predict(new_x))
+        assert_close(found[:, step], expected, rtol=0, atol=1e-9)
+        assert_close(model.worth[step].data, torch.from_numpy(ridge.coef_[T:]), rtol=0, atol=1e-9)
+    assert model.known == columns
+    assert sum(p.numel() for p in model.parameters()) == T * P + P + 2 * P
+
+
+def test_a_holiday_that_moves_the_target_is_learnt():
+    past, target = windows(200)
+    known = torch.zeros(200, P, 2, dtype=torch.float64)
+    known[..., 1] = (draw(200, P, seed=3) > 1).double()
+    with_it = fit_linear(past, target - 7 * known[..., 1], 1.0, known=known, columns=(1,))
+    without = fit_linear(past, target, 1.0)
+    new, quiet = draw(B, T, 2, seed=5), torch.zeros(B, P, 2, dtype=torch.float64)
+    busy = quiet.clone()
+    busy[0, 2, 1] = 1.0
+    change = with_it(new, busy, inputs(new)[2]) - with_it(new, quiet, inputs(new)[2])
+    assert change[0, 2].item() == pytest.approx(-7, abs=1)
+    assert change.count_nonzero() == 1
+    assert without.known is None
+
+
+def test_columns_without_the_steps_to_come_are_refused():
+    with pytest.raises(ValueError, match=r"columns=\(1,\) are to be read: give `known`"):
+        fit_linear(*windows(), 1.0, columns=(1,))
+
+
 def test_a_large_penalty_leaves_the_mean_change():
     past, target = windows()
     model = fit_linear(past, target, 1e12, relative=True)

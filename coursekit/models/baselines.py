@@ -36,20 +36,31 @@ class LinearForecast(nn.Module):
     """Forecast every step ahead as its own weighted sum of the target's last T values.
 
     y = b + xᵀ W; if `relative`, x and y are counted from the last value of the past (NLinear:
-    Zeng et al. 2023, section 4), so that a level never seen before costs nothing.
+    Zeng et al. 2023, section 4), so that a level never seen before costs nothing. To each step is
+    added what its own known columns are worth.
 
     Args:
         weight: one column for each step ahead.
         bias: one number for each step ahead.
+        known: the columns known in advance that are read.
+        worth: of each of them, for each step ahead.
     """
 
     def __init__(
-        self, weight: Float[Tensor, "T P"], bias: Float[Tensor, "P"], *, relative: bool
+        self,
+        weight: Float[Tensor, "T P"],
+        bias: Float[Tensor, "P"],
+        *,
+        relative: bool,
+        known: tuple[int, ...] = (),
+        worth: Float[Tensor, "P K"] | None = None,
     ) -> None:
         super().__init__()
         self.relative = relative
+        self.known = known or None  # without any it may be given windows that show some
         self.weight = nn.Parameter(weight, requires_grad=False)
         self.bias = nn.Parameter(bias, requires_grad=False)
+        self.worth = None if worth is None else nn.Parameter(worth, requires_grad=False)
 
     def forward(self, past: Past, known: Known, marks: Marks) -> Forecast:
         """Forecast the P steps that it was fitted for; an older past is not read."""
@@ -59,7 +70,10 @@ class LinearForecast(nn.Module):
             raise ValueError(f"fitted for {horizon} steps ahead, not {known.shape[1]}: fit anew")
         recent = past[:, -context:, 0].to(self.weight.dtype)
         level = recent[:, -1:] if self.relative else torch.zeros_like(recent[:, -1:])
-        return (level + (recent - level) @ self.weight + self.bias).to(past.dtype)
+        forecast = level + (recent - level) @ self.weight + self.bias
+        if self.worth is not None:
+            forecast = forecast + (known[..., self.known] * self.worth).sum(-1)
+        return forecast.to(past.dtype)
 
 
 def fit_linear(
@@ -68,6 +82,8 @@ def fit_linear(
     penalty: float,
     *,
     relative: bool = True,
+    known: Known | None = None,
+    columns: tuple[int, ...] = (),
 ) -> LinearForecast:
     """Fit a `LinearForecast` to N windows: the least squares with a price on large weights.
 
@@ -78,9 +94,11 @@ def fit_linear(
     Args:
         past: the last T values of the target, the latest at the end.
         penalty: λ. It grows with the number of windows and with the square of the unit.
+        known: the P steps to come, as windows show them; each is forecast from its own, too.
+        columns: which columns of `known` that is: the windows' attribute `known`.
 
     Raises:
-        ValueError: if `penalty` is not above 0.
+        ValueError: if `penalty` is not above 0, or there are columns to read and no `known`.
     """
     if not penalty > 0:
         raise ValueError(f"{penalty=} must be above 0: without one, weights may be undetermined")
@@ -88,11 +106,41 @@ def fit_linear(
     if relative:
         x, y = x - past[:, -1:], y - past[:, -1:]
     x_mean, y_mean = x.mean(0), y.mean(0)
-    x = x - x_mean
+    x, y = x - x_mean, y - y_mean
     gram = x.mT @ x
     gram.diagonal().add_(penalty)
-    weight = torch.cholesky_solve(x.mT @ (y - y_mean), torch.linalg.cholesky(gram))
-    return LinearForecast(weight, y_mean - x_mean @ weight, relative=relative)
+    factor = torch.linalg.cholesky(gram)
+    if not columns:
+        weight = torch.cholesky_solve(x.mT @ y, factor)
+        return LinearForecast(weight, y_mean - x_mean @ weight, relative=relative)
+    if known is None:
+        raise ValueError(f"{columns=} are to be read: give `known`, the steps to come, as well")
+    steps_mean = (steps := known[..., columns].double()).mean(0)
+    weight, worth = _solve_both(x, y, steps - steps_mean, penalty, factor)
+    bias = y_mean - x_mean @ weight - (steps_mean * worth).sum(-1)
+    return LinearForecast(weight, bias, relative=relative, known=columns, worth=worth)
+
+
+def _solve_both(
+    x: Float[Tensor, "N T"],
+    y: Float[Tensor, "N P"],
+    steps: Float[Tensor, "N P K"],
+    penalty: float,
+    factor: Float[Tensor, "T T"],
+) -> tuple[Float[Tensor, "T P"], Float[Tensor, "P K"]]:
+    """Solve P ridge regressions that share x and have columns of their own, all centred.
+
+    The shared block is factored once; what x explains of the columns is taken out of them first
+    (Schur complement).
+    """
+    shared = torch.einsum("nt,npk->ptk", x, steps)
+    explained = torch.cholesky_solve(shared, factor)
+    own = torch.einsum("npk,npl->pkl", steps, steps) - shared.mT @ explained
+    own.diagonal(dim1=1, dim2=2).add_(penalty)
+    plain = torch.cholesky_solve(x.mT @ y, factor)
+    left = torch.einsum("npk,np->pk", steps, y) - torch.einsum("ptk,tp->pk", shared, plain)
+    worth = torch.linalg.solve(own, left[..., None])[..., 0]
+    return plain - torch.einsum("ptk,pk->tp", explained, worth), worth
 
 
 def _refuse_short(past: Float[Tensor, "B T C"], needed: int) -> None:

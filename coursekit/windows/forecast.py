@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Generator, Tensor
 
+from coursekit.windows.ends import End, find_rows
 from coursekit.windows.series import TimeSeries
 
 Past = Float[Tensor, "B L C"]
@@ -195,24 +196,24 @@ def split_windows(
     series: TimeSeries,
     past: int,
     horizon: int,
-    ends: Sequence[int] = (8640, 11520, 14400),
+    ends: Sequence[End] = (8640, 11520, 14400),
 ) -> Splits:
     """Cut a series in time: training targets before row ends[0], then validation, then test.
 
     The scaler sees rows before ends[0] alone. No two parts share a target; the past of a window
-    may reach back into the part before. The default `ends` are those of Zhou et al. 2021 for
-    hourly series: 12, 4 and 4 months of 30 days.
+    may reach back into the part before.
+
+    Args:
+        ends: three rows, or fractions of all rows as in (0.6, 0.8, 1.0), or dates, each the first
+            one after its part. The default is that of Zhou et al. 2021 for hourly series: 12, 4
+            and 4 months of 30 days.
 
     Raises:
         ValueError: if the ends do not increase, pass the end of the series, or leave a part
             without a window.
     """
-    if len(ends) != 3 or not 0 < ends[0] < ends[1] < ends[2] <= len(series):
-        raise ValueError(
-            f"ends {tuple(ends)} must be three rows, increasing, at most {len(series)}: "
-            f"the length of {series.name}; {_propose_ends(len(series))}"
-        )
-    scaler = Scaler.fit(series.values[: ends[0]])
+    rows = find_rows(series, ends)
+    scaler = Scaler.fit(series.values[: rows[0]])
     cut = partial(
         ForecastWindows,
         values=scaler.scale(series.values).float(),
@@ -222,16 +223,9 @@ def split_windows(
         horizon=horizon,
     )
     train, valid, test = (
-        cut(start=start, stop=stop) for start, stop in zip((0, *ends), ends, strict=False)
+        cut(start=start, stop=stop) for start, stop in zip((0, *rows), rows, strict=False)
     )
     return Splits(train, valid, test, scaler, series)
-
-
-def _propose_ends(n_rows: int) -> str:
-    """Name ends that fit, in proportion to those of the field."""
-    if n_rows < 3:
-        return "take 3 rows or more"
-    return f"choose, for instance, ends={(3 * n_rows // 5, 4 * n_rows // 5, n_rows)}"
 
 
 def draw_forecasts(
