@@ -36,14 +36,14 @@ class LinearForecast(nn.Module):
     """Forecast every step ahead as its own weighted sum of the target's last T values.
 
     y = b + xᵀ W; if `relative`, x and y are counted from the last value of the past (NLinear:
-    Zeng et al. 2023, section 4), so that a level never seen before costs nothing. To each step is
-    added what its own known columns are worth.
+    Zeng et al. 2023, section 4), so that a level never seen before costs nothing. Columns that are
+    known in advance are read at the T steps, too, and at the step that is forecast.
 
     Args:
         weight: one column for each step ahead.
         bias: one number for each step ahead.
         known: the columns known in advance that are read.
-        worth: of each of them, for each step ahead.
+        worth: their weights: of the T steps, then of the step itself; for each step ahead.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class LinearForecast(nn.Module):
         *,
         relative: bool,
         known: tuple[int, ...] = (),
-        worth: Float[Tensor, "P K"] | None = None,
+        worth: Float[Tensor, "S K P"] | None = None,
     ) -> None:
         super().__init__()
         self.relative = relative
@@ -72,7 +72,9 @@ class LinearForecast(nn.Module):
         level = recent[:, -1:] if self.relative else torch.zeros_like(recent[:, -1:])
         forecast = level + (recent - level) @ self.weight + self.bias
         if self.worth is not None:
-            forecast = forecast + (known[..., self.known] * self.worth).sum(-1)
+            before, own = past[:, -context:, self.known], known[..., self.known]
+            forecast = forecast + torch.einsum("btk,tkp->bp", before.double(), self.worth[:-1])
+            forecast = forecast + torch.einsum("bpk,kp->bp", own.double(), self.worth[-1])
         return forecast.to(past.dtype)
 
 
@@ -82,7 +84,7 @@ def fit_linear(
     penalty: float,
     *,
     relative: bool = True,
-    known: Known | None = None,
+    known: Float[Tensor, "N S K"] | None = None,
     columns: tuple[int, ...] = (),
 ) -> LinearForecast:
     """Fit a `LinearForecast` to N windows: the least squares with a price on large weights.
@@ -94,53 +96,70 @@ def fit_linear(
     Args:
         past: the last T values of the target, the latest at the end.
         penalty: λ. It grows with the number of windows and with the square of the unit.
-        known: the P steps to come, as windows show them; each is forecast from its own, too.
-        columns: which columns of `known` that is: the windows' attribute `known`.
+        known: what is known in advance, in those T steps and the P to come: S = T + P.
+        columns: which columns of a window these are.
 
     Raises:
-        ValueError: if `penalty` is not above 0, or there are columns to read and no `known`.
+        ValueError: if `penalty` is not above 0, or `known` and `columns` don't fit.
     """
     if not penalty > 0:
         raise ValueError(f"{penalty=} must be above 0: without one, weights may be undetermined")
     x, y = past.double(), target.double()
     if relative:
         x, y = x - past[:, -1:], y - past[:, -1:]
+    if known is not None or columns:
+        return _fit_with_known(x, y, penalty, relative, known, columns)
     x_mean, y_mean = x.mean(0), y.mean(0)
-    x, y = x - x_mean, y - y_mean
+    x = x - x_mean
+    factor = _factor(x, penalty)
+    weight = torch.cholesky_solve(x.mT @ (y - y_mean), factor)
+    return LinearForecast(weight, y_mean - x_mean @ weight, relative=relative)
+
+
+def _factor(x: Float[Tensor, "N T"], penalty: float) -> Float[Tensor, "T T"]:
+    """Return L with L Lᵀ = XᵀX + λ I."""
     gram = x.mT @ x
     gram.diagonal().add_(penalty)
-    factor = torch.linalg.cholesky(gram)
-    if not columns:
-        weight = torch.cholesky_solve(x.mT @ y, factor)
-        return LinearForecast(weight, y_mean - x_mean @ weight, relative=relative)
-    if known is None:
-        raise ValueError(f"{columns=} are to be read: give `known`, the steps to come, as well")
-    steps_mean = (steps := known[..., columns].double()).mean(0)
-    weight, worth = _solve_both(x, y, steps - steps_mean, penalty, factor)
-    bias = y_mean - x_mean @ weight - (steps_mean * worth).sum(-1)
-    return LinearForecast(weight, bias, relative=relative, known=columns, worth=worth)
+    return torch.linalg.cholesky(gram)
 
 
-def _solve_both(
+def _fit_with_known(
     x: Float[Tensor, "N T"],
     y: Float[Tensor, "N P"],
-    steps: Float[Tensor, "N P K"],
     penalty: float,
-    factor: Float[Tensor, "T T"],
-) -> tuple[Float[Tensor, "T P"], Float[Tensor, "P K"]]:
-    """Solve P ridge regressions that share x and have columns of their own, all centred.
+    relative: bool,
+    known: Float[Tensor, "N S K"] | None,
+    columns: tuple[int, ...],
+) -> LinearForecast:
+    """Fit P ridge regressions that share the past and each have the known columns of their step.
 
-    The shared block is factored once; what x explains of the columns is taken out of them first
-    (Schur complement).
+    The shared block is factored once; what it explains of the step's own columns is taken out of
+    them first (Schur complement).
     """
-    shared = torch.einsum("nt,npk->ptk", x, steps)
+    read = x.shape[1]
+    wanted = (read + y.shape[1], len(columns))
+    if known is None or tuple(known.shape[1:]) != wanted:
+        given = None if known is None else tuple(known.shape[1:])
+        raise ValueError(
+            f"known columns of shape {given} a window instead of {wanted}: give a number for each "
+            "step read, each step to come and each of `columns`"
+        )
+    before, own = known.double().split([read, y.shape[1]], 1)
+    x = torch.cat([x, before.flatten(1)], 1)
+    x_mean, y_mean, own_mean = x.mean(0), y.mean(0), own.mean(0)
+    x, y, own = x - x_mean, y - y_mean, own - own_mean
+    factor = _factor(x, penalty)
+    shared = torch.einsum("nt,npk->ptk", x, own)
     explained = torch.cholesky_solve(shared, factor)
-    own = torch.einsum("npk,npl->pkl", steps, steps) - shared.mT @ explained
-    own.diagonal(dim1=1, dim2=2).add_(penalty)
-    plain = torch.cholesky_solve(x.mT @ y, factor)
-    left = torch.einsum("npk,np->pk", steps, y) - torch.einsum("ptk,tp->pk", shared, plain)
-    worth = torch.linalg.solve(own, left[..., None])[..., 0]
-    return plain - torch.einsum("ptk,pk->tp", explained, worth), worth
+    gram = torch.einsum("npk,npl->pkl", own, own) - shared.mT @ explained
+    gram.diagonal(dim1=1, dim2=2).add_(penalty)
+    alone = torch.cholesky_solve(x.mT @ y, factor)
+    left = torch.einsum("npk,np->pk", own, y) - torch.einsum("ptk,tp->pk", shared, alone)
+    now = torch.linalg.solve(gram, left[..., None])[..., 0]
+    weight = alone - torch.einsum("ptk,pk->tp", explained, now)
+    bias = y_mean - x_mean @ weight - (own_mean * now).sum(-1)
+    worth = torch.cat([weight[read:].unflatten(0, (read, -1)), now.mT[None]])
+    return LinearForecast(weight[:read], bias, relative=relative, known=columns, worth=worth)
 
 
 def _refuse_short(past: Float[Tensor, "B T C"], needed: int) -> None:

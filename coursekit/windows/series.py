@@ -73,6 +73,16 @@ class TimeSeries:
         """Return the hour 0–23, the weekday 0–6 (Monday is 0) and the month 0–11 of each row."""
         return read_calendar(self.times)
 
+    def last(self, n: int) -> "TimeSeries":
+        """Return the series without all rows but the last `n`.
+
+        Raises:
+            ValueError: if there are not so many.
+        """
+        if not 1 <= n <= len(self):
+            raise ValueError(f"{n} rows of {self.name}: take from 1 to {len(self)}")
+        return replace(self, times=self.times[-n:], values=self.values[-n:])
+
     def only(self, *columns: str) -> "TimeSeries":
         """Return the series with these columns alone; the first becomes the target.
 

@@ -1,0 +1,223 @@
+"""`python -m coursekit forecast` on tables of ours: what it chooses, writes and refuses."""
+
+import pytest
+import torch
+
+from coursekit.__main__ import main
+from coursekit.commands.forecast_table import (
+    FEWEST_WINDOWS,
+    MOST_WINDOWS,
+    ForecastOptions,
+    choose_past,
+    fit_best_ridge,
+    fit_informer,
+)
+from coursekit.evaluate.forecasts import score_forecasts
+from coursekit.models.baselines import last_value
+from coursekit.windows.forecast import split_windows
+from coursekit.windows.series import from_frame
+
+pd = pytest.importorskip("pandas")
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch):
+    monkeypatch.setenv("COURSEKIT_PLAIN", "1")
+
+
+def daily(n=330, seed=0):
+    """Sales with a weekly season, that fall by 40 on holidays."""
+    chance = np.random.default_rng(seed)
+    days = pd.date_range("2023-01-01", periods=n, freq="D")
+    holiday = (chance.random(n) < 0.06).astype(int)
+    sales = 100 + 20 * np.sin(2 * np.pi * np.arange(n) / 7) - 40 * holiday
+    sales = (sales + chance.normal(0, 2, n)).round(2)
+    return pd.DataFrame({"day": days, "sales": sales, "holiday": holiday, "shop": "north"})
+
+
+def run(tmp_path, frame, *words, options=("--horizon", "5", "--steps", "2")):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False, sep=words[-1] if "--separator" in words else ",")
+    named = ["--time", str(frame.columns[0]), "--target", str(frame.columns[1])]
+    return main(["forecast", str(path), *named, *options, "--out", str(tmp_path / "out"), *words])
+
+
+def test_it_prints_a_card_and_writes_the_rows_to_come_and_a_picture(tmp_path, capsys):
+    frame = daily()
+    coming = frame[325:].assign(sales=float("nan"))
+    coming.to_csv(tmp_path / "next.csv", index=False)
+    words = ["--known", "holiday", "--future", str(tmp_path / "next.csv"), "--unit", "pieces"]
+    assert run(tmp_path, frame[:325], *words) == 0
+    printed = capsys.readouterr().out
+    assert "columns that are not read: shop" in printed
+    for row in ("last value", "seasonal naive, 7 rows", "linear, 49 rows", "Informer, relative"):
+        assert f"\n{row} " in printed
+    assert "the validation prefers 'linear, 49 rows'" in printed
+    assert "bands of 80%, measured on 61 validation windows" in printed
+    written = pd.read_csv(tmp_path / "out" / "forecast.csv")
+    assert [*written.columns] == ["day", "sales", "low", "high"]
+    assert written["day"].tolist() == [f"2023-11-{day}" for day in range(22, 27)]
+    truth = frame["sales"][325:].to_numpy()
+    assert abs(written["sales"] - truth).max() < 8
+    assert ((written["low"] < written["sales"]) & (written["sales"] < written["high"])).all()
+    assert (tmp_path / "out" / "forecast.png").read_bytes()[:4] == b"\x89PNG"
+    assert "last value" in (tmp_path / "out" / "card.txt").read_text("utf-8")
+
+
+def test_the_validation_chooses_the_row(tmp_path, capsys):
+    # In training the values are a wave of seven rows; then they stay where they are for long.
+    steps = np.arange(330)
+    wave = np.sin(2 * np.pi * steps / 7)
+    frame = daily().assign(sales=np.where(steps < 198, wave, steps // 11))[["day", "sales"]]
+    assert run(tmp_path, frame, "--past", "7") == 0
+    assert "the validation prefers 'last value'" in capsys.readouterr().out
+
+
+def test_rows_to_come_are_refused_before_anything_is_trained(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("coursekit.commands.forecast_table.fit_all", None)
+    daily()[3:].to_csv(tmp_path / "next.csv", index=False)
+    words = ["--known", "holiday", "--future", str(tmp_path / "next.csv")]
+    assert run(tmp_path, daily(), *words) == 2
+    assert "next.csv: future row 0 is of 2023-01-04 00:00:00 instead" in capsys.readouterr().err
+
+
+def test_the_same_command_gives_the_same_forecast(tmp_path):
+    found = []
+    for _ in range(2):
+        torch.manual_seed(len(found))
+        assert run(tmp_path, daily().drop(columns=["holiday", "shop"])) == 0
+        found.append((tmp_path / "out" / "card.txt").read_text("utf-8"))
+    assert found[0] == found[1]
+
+
+def test_months_and_too_few_windows_for_bands(tmp_path, capsys):
+    months = pd.date_range("2012-01-31", periods=110, freq="ME")
+    wave = 50 + 10 * np.sin(np.arange(110) * np.pi / 6)
+    frame = pd.DataFrame({"month": months, "n": wave})
+    options = ["--horizon", "9", "--steps", "2", "--level", "0.99", "--uneven"]
+    assert run(tmp_path, frame, options=options) == 0
+    printed = capsys.readouterr().out
+    assert "no bands: 14 windows are too few for bands of 99%" in printed
+    written = pd.read_csv(tmp_path / "out" / "forecast.csv")
+    assert [*written.columns] == ["month", "n"]
+    assert written["month"].tolist()[:2] == ["2021-03-31", "2021-04-30"]
+
+
+def test_local_hours_go_on_by_the_clocks_of_their_zone(tmp_path):
+    hours = pd.date_range("2024-10-14", periods=300, freq="h", tz="Europe/Berlin")
+    load = np.sin(np.arange(300) / 4)
+    written = []
+    for times in (hours.tz_localize(None), hours, hours.tz_convert("UTC")):
+        frame = pd.DataFrame({"hour": times, "load": load})
+        assert run(tmp_path, frame, "--zone", "Europe/Berlin") == 0
+        written.append(pd.read_csv(tmp_path / "out" / "forecast.csv"))
+    assert written[0]["hour"][0] == "2024-10-26 12:00:00+02:00"
+    assert written[0].equals(written[1])
+    assert written[0].equals(written[2])
+
+
+def gone(n=300):
+    hours = pd.date_range("2024-03-25", periods=n, freq="h", tz="Europe/Berlin")
+    return pd.DataFrame({"hour": hours.tz_localize(None), "load": range(n)})
+
+
+REFUSALS = {
+    "another target": (daily(), ["--target", "sale"], r"'sale', only \['day', 'sales', 'holiday'"),
+    "no file to come": (daily(), ["--known", "holiday"], "--future is needed: .*2023-11-27 00:00"),
+    "a gap": (daily().drop([40, 41]), [], r"table.csv: 2 row\(s\) are missing .*, or add --uneven"),
+    "clocks": (
+        gone(),
+        [],
+        "2024-03-31 03:00:00.* if clocks were changed, add --zone Europe/Berlin",
+    ),
+    "too short": (daily(50), [], "50 rows are too few for a horizon of 5: give about 72 or more"),
+    "a separator": (
+        daily(),
+        ["--separator", ";"],
+        "one column, 'day,sales,holiday,shop': name wha",
+    ),
+    "no zone": (
+        daily(),
+        ["--zone", "Mars/Base"],
+        "can't be read by the clocks of --zone Mars/Base",
+    ),
+    "a level": (daily(), ["--level", "80"], "level 80.0 between 0 and 1, as in 0.8"),
+    "no steps": (daily(), ["--steps", "0"], "steps 0 and past None must be at least 1"),
+    "no past": (daily(), ["--past", "0"], "past 0 must be at least 1"),
+    "a long past": (daily(), ["--past", "900"], "no window fits: .*choose past at most 193"),
+}
+
+
+@pytest.mark.parametrize(("frame", "words", "says"), REFUSALS.values(), ids=REFUSALS)
+def test_what_can_not_be_forecast_is_refused_in_one_line(tmp_path, capsys, frame, words, says):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    time, target = frame.columns[:2]
+    named = ["--time", time, "--target", target, "--horizon", "5", "--steps", "2"]
+    assert main(["forecast", str(path), *named, "--out", str(tmp_path), *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert pd.Series([line]).str.contains(says).all(), line
+
+
+@pytest.mark.parametrize("held", [b"", b"\xff\xfe\x00day", b'a,b\n"1,2\n'])
+def test_a_file_that_is_no_table_is_named(tmp_path, capsys, held):
+    (tmp_path / "t.csv").write_bytes(held)
+    words = ["--time", "a", "--target", "b", "--horizon", "2"]
+    assert main(["forecast", str(tmp_path / "t.csv"), *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "t.csv is no table of text in UTF-8 with ',' between its cells" in line
+    assert main(["forecast", str(tmp_path / "none.csv"), *words]) == 2
+    assert "none.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("n", "horizon", "season", "past"),
+    [
+        *((10_000, 24, 24, 168), (10_000, 300, 24, 600), (10_000, 500, 24, 720)),
+        *((10_000, 10, 1440, 1440), (10_000, 5, None, 10), (100, 5, 7, 24)),
+    ],
+)
+def test_the_past_is_seven_seasons_or_two_horizons_if_enough_is_left(n, horizon, season, past):
+    assert choose_past(n, horizon, season) == past
+    if n < 1000:
+        assert round(0.6 * n) - past - horizon + 1 == FEWEST_WINDOWS
+
+
+@pytest.mark.parametrize(("horizon", "season"), [(5, 7), (12, 12), (30, None), (1, 24)])
+def test_the_rows_that_are_asked_for_are_enough(horizon, season):
+    with pytest.raises(ValueError, match="rows are too few") as refused:
+        choose_past(20, horizon, season)
+    needed = int(str(refused.value).split("give about ")[1].split()[0])
+    assert choose_past(needed, horizon, season) >= (season or 1)
+    with pytest.raises(ValueError, match="too few"):
+        choose_past(needed - 3, horizon, season)
+
+
+def cut(n=330, known=("holiday",)):
+    frame = daily(n)[["day", "sales", *known]]
+    return split_windows(
+        from_frame(frame, time="day", target="sales", known=known), 14, 5, (0.6, 0.8, 1.0)
+    )
+
+
+def test_the_ridge_reads_what_is_known(monkeypatch):
+    told, alone = cut(), cut(known=())
+    mse = score_forecasts(fit_best_ridge(told), told.test).mse
+    assert mse < 0.15 * score_forecasts(fit_best_ridge(alone), alone.test).mse
+    monkeypatch.setattr("coursekit.commands.forecast_table.MOST_WINDOWS", 60)
+    assert MOST_WINDOWS == 10_000
+    assert score_forecasts(fit_best_ridge(told), told.test).mse < 5 * mse
+
+
+def test_the_network_learns_and_draws_nothing_unasked():
+    splits = cut()
+    options = ForecastOptions(horizon=5, steps=60)
+    torch.manual_seed(5)
+    one = fit_informer(splits, options)
+    torch.manual_seed(6)
+    other = fit_informer(splits, options)
+    first, second = (score_forecasts(model, splits.test).mse for model in (one, other))
+    assert first == second
+    assert first < 0.7 * score_forecasts(last_value, splits.test).mse
+    assert not one.training
