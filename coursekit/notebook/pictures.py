@@ -236,8 +236,10 @@ def draw_ahead(
         ends = values - margin, values + margin
         ax.fill_between(later, *ends, color="C0", alpha=0.2, lw=0, label="its band")
     ax.set_ylabel(ahead.unit or ahead.target)
-    ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(ax.xaxis.get_major_locator()))
-    ax.legend(loc="upper left")
+    dates = mdates.AutoDateLocator()
+    ax.xaxis.set_major_locator(dates)
+    ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(dates))
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
     return ax
 
 

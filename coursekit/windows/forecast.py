@@ -228,8 +228,19 @@ def split_windows(
     return Splits(train, valid, test, scaler, series)
 
 
+@runtime_checkable
+class Windows(Protocol):
+    """Windows of one series, or of several."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def take(self, rows: Int[Tensor, "B"]) -> tuple[ForecastInputs, Float[Tensor, "B P"]]:
+        """Cut the windows with these numbers, 0 being the first."""
+
+
 def draw_forecasts(
-    windows: ForecastWindows, batch_size: int, generator: Generator
+    windows: Windows, batch_size: int, generator: Generator
 ) -> Iterator[tuple[ForecastInputs, Float[Tensor, "B P"]]]:
     """Yield batches of windows without end, each window once before any comes again.
 
