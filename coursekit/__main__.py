@@ -98,6 +98,7 @@ def _add_forecast(command: argparse.ArgumentParser) -> None:
     add("--known", nargs="+", default=[], help="columns known in advance, such as holidays")
     add("--future", type=Path, help="a table of the rows to come, with the known columns")
     add("--past", type=int, help="rows that are read for a forecast (seven seasons)")
+    add("--id", dest="by", default="", help="the column that says of which series a row is")
     add("--unit", default="", help="of the target, such as MW")
     add("--zone", default="", help="where the clocks of the times are, such as Europe/Berlin")
     add("--uneven", action="store_true", help="steps may differ: months, trading days")
@@ -109,7 +110,8 @@ def _add_forecast(command: argparse.ArgumentParser) -> None:
 
 
 def _forecast(wanted: argparse.Namespace) -> int:
-    from coursekit.commands.forecast_table import ForecastOptions, forecast_table
+    from coursekit.commands.fit_models import ForecastOptions
+    from coursekit.commands.forecast_table import forecast_table
     from coursekit.commands.read_table import TableOptions
 
     given = vars(wanted) | {"known": tuple(wanted.known)}

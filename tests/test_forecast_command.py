@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from coursekit.__main__ import main
-from coursekit.commands.forecast_table import (
+from coursekit.commands.fit_models import (
     FEWEST_WINDOWS,
     MOST_WINDOWS,
     ForecastOptions,
@@ -79,7 +79,9 @@ def test_rows_to_come_are_refused_before_anything_is_trained(tmp_path, capsys, m
     daily()[3:].to_csv(tmp_path / "next.csv", index=False)
     words = ["--known", "holiday", "--future", str(tmp_path / "next.csv")]
     assert run(tmp_path, daily(), *words) == 2
-    assert "next.csv: future row 0 is of 2023-01-04 00:00:00 instead" in capsys.readouterr().err
+    assert (
+        "next.csv: table: future row 0 is of 2023-01-04 00:00:00 instead" in capsys.readouterr().err
+    )
 
 
 def test_the_same_command_gives_the_same_forecast(tmp_path):
@@ -117,19 +119,63 @@ def test_local_hours_go_on_by_the_clocks_of_their_zone(tmp_path):
     assert written[0].equals(written[2])
 
 
+def test_several_shops_share_a_model_and_are_forecast_each_in_its_own_scale(tmp_path, capsys):
+    north, south = daily(330), daily(310, seed=1)
+    south = south.assign(shop="south", sales=1000 + 10 * south["sales"])
+    both = pd.concat([north[:325], south[:305]]).sort_values(["day", "shop"])
+    coming = pd.concat([south[305:], north[325:]]).drop(columns="sales")
+    coming.to_csv(tmp_path / "next.csv", index=False)
+    words = ["--known", "holiday", "--id", "shop", "--future", str(tmp_path / "next.csv")]
+    assert run(tmp_path, both, *words) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("MSE, scaled") == 2
+    assert "north: sales, 5 rows ahead" in printed
+    assert "south: sales, 5 rows ahead" in printed
+    assert printed.count("the validation prefers") == 1
+    written = pd.read_csv(tmp_path / "out" / "forecast.csv")
+    assert [*written.columns] == ["day", "sales", "low", "high", "shop"]
+    assert written["shop"].tolist() == ["north"] * 5 + ["south"] * 5
+    assert written["day"].tolist()[::5] == ["2023-11-22", "2023-11-02"]
+    truth = np.concatenate([north["sales"][325:], south["sales"][305:]])
+    off = abs(written["sales"] - truth).to_numpy()
+    assert off[:5].max() < 8
+    assert off[5:].max() < 80
+
+
 def gone(n=300):
     hours = pd.date_range("2024-03-25", periods=n, freq="h", tz="Europe/Berlin")
     return pd.DataFrame({"hour": hours.tz_localize(None), "load": range(n)})
 
 
+HOURS = pd.date_range("2023-01-01", periods=330, freq="h")
 REFUSALS = {
     "another target": (daily(), ["--target", "sale"], r"'sale', only \['day', 'sales', 'holiday'"),
-    "no file to come": (daily(), ["--known", "holiday"], "--future is needed: .*2023-11-27 00:00"),
+    "no file to come": (
+        daily(),
+        ["--known", "holiday"],
+        "--future is needed: table: .*2023-11-27 00:00",
+    ),
     "a gap": (daily().drop([40, 41]), [], r"table.csv: 2 row\(s\) are missing .*, or add --uneven"),
     "clocks": (
         gone(),
         [],
         "2024-03-31 03:00:00.* if clocks were changed, add --zone Europe/Berlin",
+    ),
+    "no series": (daily(), ["--id", "store"], "there is no column 'store', only .*'shop'"),
+    "a shop's gap": (
+        pd.concat([daily(), daily().drop([40]).assign(shop="south")]),
+        ["--id", "shop"],
+        r"shop 'south', rows counted in it alone: 1 row\(s\) are missing",
+    ),
+    "other steps": (
+        pd.concat([daily(), daily().assign(day=HOURS, shop="south")]),
+        ["--id", "shop"],
+        "series of different steps, with the seasons {'north': 7, 'south': 24}: forecast them",
+    ),
+    "too many shops": (
+        pd.concat([daily(40).assign(shop=k) for k in range(51)]),
+        ["--id", "shop"],
+        "51 series are more than 50: forecast a part of them",
     ),
     "too short": (daily(50), [], "50 rows are too few for a horizon of 5: give about 72 or more"),
     "a separator": (
@@ -203,20 +249,20 @@ def cut(n=330, known=("holiday",)):
 
 def test_the_ridge_reads_what_is_known(monkeypatch):
     told, alone = cut(), cut(known=())
-    mse = score_forecasts(fit_best_ridge(told), told.test).mse
-    assert mse < 0.15 * score_forecasts(fit_best_ridge(alone), alone.test).mse
-    monkeypatch.setattr("coursekit.commands.forecast_table.MOST_WINDOWS", 60)
+    mse = score_forecasts(fit_best_ridge([told]), told.test).mse
+    assert mse < 0.15 * score_forecasts(fit_best_ridge([alone]), alone.test).mse
+    monkeypatch.setattr("coursekit.commands.fit_models.MOST_WINDOWS", 60)
     assert MOST_WINDOWS == 10_000
-    assert score_forecasts(fit_best_ridge(told), told.test).mse < 5 * mse
+    assert score_forecasts(fit_best_ridge([told]), told.test).mse < 5 * mse
 
 
 def test_the_network_learns_and_draws_nothing_unasked():
     splits = cut()
     options = ForecastOptions(horizon=5, steps=60)
     torch.manual_seed(5)
-    one = fit_informer(splits, options)
+    one = fit_informer([splits], options)
     torch.manual_seed(6)
-    other = fit_informer(splits, options)
+    other = fit_informer([splits], options)
     first, second = (score_forecasts(model, splits.test).mse for model in (one, other))
     assert first == second
     assert first < 0.7 * score_forecasts(last_value, splits.test).mse

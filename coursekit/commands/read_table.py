@@ -3,8 +3,9 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from coursekit.windows.related import read_related
 from coursekit.windows.series import TimeSeries, from_frame
 from coursekit.windows.table_times import parse_times
 
@@ -18,6 +19,7 @@ class TableOptions:
 
     Attributes:
         known: columns that are known in advance.
+        by: the column that says of which series a row is; "" if there is only one.
         zone: where the clocks are by which the times were written, as "Europe/Berlin".
         uneven: whether a step is a row however long it takes, as with months and trading days.
         separator: what stands between the cells.
@@ -26,44 +28,64 @@ class TableOptions:
     time: str
     target: str
     known: tuple[str, ...] = ()
+    by: str = ""
     unit: str = ""
     zone: str = ""
     uneven: bool = False
     separator: str = ","
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read of a table."""
+        return tuple(filter(None, (self.by, self.time, self.target, *self.known)))
 
-def read_series(file: Path, options: TableOptions) -> TimeSeries:
-    """Read a table of times, a target and what is known in advance; other columns are left out.
+
+def read_series(file: Path, options: TableOptions) -> dict[str, TimeSeries]:
+    """Read series of times, a target and what is known in advance; other columns are left out.
+
+    One series is called as the file is, several by what their column says.
 
     Raises:
         ValueError: if the file is no such table, with its name and a remedy.
     """
     frame = read_rows(file, options)
-    chosen = {options.time, options.target, *options.known}
-    others = [name for name in frame.columns if name not in chosen]
-    if not chosen <= set(frame.columns):
+    others = [name for name in frame.columns if name not in options.columns]
+    if not set(options.columns) <= set(frame.columns):
         others = []  # what is there is told to who named what is not
     elif others:
         print(f"columns that are not read: {', '.join(map(str, others))}")
+    how: dict[str, Any] = {
+        "time": options.time,
+        "target": options.target,
+        "known": options.known,
+        "unit": options.unit,
+        "even": not options.uneven,
+    }
+    frame = frame.drop(columns=others)
     try:
-        return from_frame(
-            frame.drop(columns=others),
-            time=options.time,
-            target=options.target,
-            known=options.known,
-            unit=options.unit,
-            name=file.stem,
-            even=not options.uneven,
-        )
+        if options.by:
+            return read_related(frame, by=options.by, **how)
+        return {file.stem: from_frame(frame, name=file.stem, **how)}
     except ValueError as problem:
         raise ValueError(f"{file}: {_for_the_command_line(problem)}") from None
 
 
-def read_coming(file: Path, options: TableOptions) -> "pandas.DataFrame":
-    """Read a table of rows to come: the times, what is known, and the target, which is empty."""
+def read_coming(file: Path, options: TableOptions, only: str = "") -> dict[str, "pandas.DataFrame"]:
+    """Read the rows to come of each series: the times, what is known, and the target, empty.
+
+    Args:
+        only: the name of the series if there is one alone.
+
+    Raises:
+        ValueError: if it is no table, or rows don't say of which series they are.
+    """
     frame = read_rows(file, options)
-    chosen = [options.time, options.target, *options.known]
-    return frame[[name for name in frame.columns if name in chosen]]
+    frame = frame[[name for name in frame.columns if name in options.columns]]
+    if not options.by:
+        return {only: frame}
+    if options.by not in frame.columns:
+        raise ValueError(f"{file} has no column {options.by!r}: say of which series each row is")
+    return {str(name): rows.drop(columns=options.by) for name, rows in frame.groupby(options.by)}
 
 
 def read_rows(file: Path, options: TableOptions) -> "pandas.DataFrame":
