@@ -72,15 +72,15 @@ def test_the_forecast_is_in_the_unit_of_the_series_with_times_and_ends_of_the_ba
     splits = split_windows(begun, L, P, ENDS)
     ahead = forecast_ahead(FittedForecaster.of(seasonal_naive(12), splits, level=0.7), begun)
     frame = ahead.frame()
-    assert [*frame.columns] == ["at", "load", "low", "high"]
+    assert [*frame.columns] == ["at", "load", "load_low", "load_high"]
     assert_close(torch.tensor(frame["load"]), begun.values[-12:-9, 0], rtol=0, atol=1e-5)
     score = score_forecasts(seasonal_naive(12), splits.valid).in_units(splits.scaler)
     n = len(splits.valid)
     for step in range(P):
         sizes = sorted(score.errors[:, step].abs().tolist())
         margin = next(size for i, size in enumerate(sizes) if (i + 1) / (n + 1) >= 0.7)
-        assert frame["high"][step] - frame["load"][step] == pytest.approx(margin)
-        assert frame["load"][step] - frame["low"][step] == pytest.approx(margin)
+        assert frame["load_high"][step] - frame["load"][step] == pytest.approx(margin)
+        assert frame["load"][step] - frame["load_low"][step] == pytest.approx(margin)
     assert str(ahead).startswith("load, MW, the next 3 rows\n")
 
 

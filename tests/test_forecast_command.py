@@ -56,11 +56,12 @@ def test_it_prints_a_card_and_writes_the_rows_to_come_and_a_picture(tmp_path, ca
     assert "the validation prefers 'linear, 49 rows'" in printed
     assert "bands of 80%, measured on 61 validation windows" in printed
     written = pd.read_csv(tmp_path / "out" / "forecast.csv")
-    assert [*written.columns] == ["day", "sales", "low", "high"]
+    assert [*written.columns] == ["day", "sales", "sales_low", "sales_high"]
     assert written["day"].tolist() == [f"2023-11-{day}" for day in range(22, 27)]
     truth = frame["sales"][325:].to_numpy()
     assert abs(written["sales"] - truth).max() < 8
-    assert ((written["low"] < written["sales"]) & (written["sales"] < written["high"])).all()
+    low, high = written["sales_low"], written["sales_high"]
+    assert ((low < written["sales"]) & (written["sales"] < high)).all()
     assert (tmp_path / "out" / "forecast.png").read_bytes()[:4] == b"\x89PNG"
     assert "last value" in (tmp_path / "out" / "card.txt").read_text("utf-8")
 
@@ -133,7 +134,7 @@ def test_several_shops_share_a_model_and_are_forecast_each_in_its_own_scale(tmp_
     assert "south: sales, 5 rows ahead" in printed
     assert printed.count("the validation prefers") == 1
     written = pd.read_csv(tmp_path / "out" / "forecast.csv")
-    assert [*written.columns] == ["day", "sales", "low", "high", "shop"]
+    assert [*written.columns] == ["day", "sales", "sales_low", "sales_high", "shop"]
     assert written["shop"].tolist() == ["north"] * 5 + ["south"] * 5
     assert written["day"].tolist()[::5] == ["2023-11-22", "2023-11-02"]
     truth = np.concatenate([north["sales"][325:], south["sales"][305:]])

@@ -28,7 +28,7 @@ from coursekit.windows.series import TimeSeries
 if TYPE_CHECKING:
     import pandas  # noqa: ICN001 (annotations name it in full)
 
-MOST_ROWS, MOST_SERIES, MOST_PICTURES = 30_000, 50, 6
+MOST_ROWS, MOST_SERIES, MOST_PICTURES = 60_000, 50, 6
 """Rows of all series together, so that it takes minutes, and series; how many are drawn."""
 
 

@@ -41,13 +41,16 @@ class AheadForecast:
     notes: tuple[str, ...] = ()
 
     def frame(self) -> "pandas.DataFrame":
-        """Return a table: the times, the forecast, and the ends of its band if there is one."""
+        """Return a table: the times, the forecast, and the ends of its band if there is one.
+
+        They are called as the columns of the series, the ends as the target with _low and _high.
+        """
         import pandas as pd
 
         columns = {self.time: self.times, self.target: self.values.tolist()}
         if self.margin is not None:
-            columns["low"] = (self.values - self.margin).tolist()
-            columns["high"] = (self.values + self.margin).tolist()
+            columns[f"{self.target}_low"] = (self.values - self.margin).tolist()
+            columns[f"{self.target}_high"] = (self.values + self.margin).tolist()
         return pd.DataFrame(columns)
 
     def __str__(self) -> str:
@@ -61,7 +64,7 @@ def forecast_ahead(
     """Forecast the `horizon` rows beyond the last one of a series.
 
     The last `past` rows are read as a window's are, the rows to come hold what is known of them.
-    For more steps than the model was made for, wrap it in `AskedAgain` before it is fitted in.
+    For more steps than a model forecasts at once, wrap it in `AskedAgain` and cut longer windows.
 
     Args:
         fitted: the forecaster; the series may have gone on since it was fitted.
