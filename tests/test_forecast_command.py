@@ -7,11 +7,13 @@ from coursekit.__main__ import main
 from coursekit.commands.fit_models import (
     FEWEST_WINDOWS,
     MOST_WINDOWS,
+    NETWORK,
     ForecastOptions,
     choose_past,
     fit_best_ridge,
     fit_informer,
 )
+from coursekit.commands.forecast_table import write_card
 from coursekit.evaluate.forecasts import score_forecasts
 from coursekit.models.baselines import last_value
 from coursekit.windows.forecast import split_windows
@@ -73,6 +75,17 @@ def test_the_validation_chooses_the_row(tmp_path, capsys):
     frame = daily().assign(sales=np.where(steps < 198, wave, steps // 11))[["day", "sales"]]
     assert run(tmp_path, frame, "--past", "7") == 0
     assert "the validation prefers 'last value'" in capsys.readouterr().out
+
+
+def test_the_card_is_of_the_test_windows():
+    splits = cut(known=())
+    models = {"last value": last_value, "linear, 14 rows": fit_best_ridge([splits])}
+    card = write_card(splits, models | {NETWORK: models["linear, 14 rows"]}, None)
+    expected = score_forecasts(last_value, splits.test)
+    assert card.rows["last value"][0].mse == expected.mse
+    assert f"windows scored: {len(splits.test)}" in str(card)
+    assert "no seasonal naive: the steps have no usual season" in str(card)
+    assert card.kinds == {"last value": "last value", "linear": "linear, 14 rows"}
 
 
 def test_rows_to_come_are_refused_before_anything_is_trained(tmp_path, capsys, monkeypatch):

@@ -84,6 +84,12 @@ def test_steps_of_uneven_length_come_back(tmp_path):
     assert load_forecaster(tmp_path / "one.npz", last_value).step is None
 
 
+def test_known_columns_are_told_by_their_names():
+    whole = series(("load", "wind", "sun", "holiday"), ("holiday", "wind"))
+    fitted = FittedForecaster.of(last_value, cut(whole), level=None)
+    assert fitted.known_columns == (3, 1)
+
+
 def test_another_model_with_weights_of_the_same_shapes_is_refused(tmp_path):
     splits = cut(series())
     path = tmp_path / "one.npz"
