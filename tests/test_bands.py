@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from sklearn.metrics import mean_pinball_loss
 from torch.testing import assert_close
 
-from coursekit.evaluate.bands import Bands, calibrate_bands, measure_coverage
+from coursekit.evaluate.bands import Bands, calibrate_bands, measure_coverage, quantile_loss
 from coursekit.evaluate.forecasts import score_errors
 from coursekit.windows.forecast import Scaler
 
@@ -83,3 +84,25 @@ def test_a_level_that_is_no_share_is_refused(level):
 def test_bands_of_another_horizon_are_refused():
     with pytest.raises(ValueError, match="bands of 3 steps for forecasts of 5: calibrate them"):
         measure_coverage(calibrate_bands(score(40)), score(20, horizon=5))
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+def test_the_quantile_loss_is_scikit_learns_and_least_at_the_quantile(level):
+    generator = torch.Generator().manual_seed(2)
+    target, forecast = torch.randn(2, 37, 3, generator=generator, dtype=torch.float64)
+    expected = mean_pinball_loss(target.flatten(), forecast.flatten(), alpha=level)
+    assert quantile_loss(level)(forecast, target).item() == pytest.approx(expected)
+    many = torch.randn(4001, generator=generator, dtype=torch.float64)
+    losses = [
+        quantile_loss(level)(torch.full_like(many, at), many).item()
+        for at in many.quantile(torch.tensor([level - 0.03, level, level + 0.03]).double()).tolist()
+    ]
+    assert losses[1] == min(losses)
+
+
+def test_a_quantile_of_no_share_or_other_shapes_is_refused():
+    for level in (0.0, 1.0, 90):
+        with pytest.raises(ValueError, match=r"must lie between 0 and 1: 0.9 for the upper end"):
+            quantile_loss(float(level))
+    with pytest.raises(ValueError, match="differ: give one number for each"):
+        quantile_loss(0.9)(torch.zeros(3, 1), torch.zeros(3))
