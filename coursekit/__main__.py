@@ -103,7 +103,7 @@ def _add_forecast(command: argparse.ArgumentParser) -> None:
     add("--zone", default="", help="where the clocks of the times are, such as Europe/Berlin")
     add("--uneven", action="store_true", help="steps may differ: months, trading days")
     add("--separator", default=",", help="what stands between the cells (,)")
-    add("--level", type=float, default=0.8, help="share of the truth within the bands (0.8)")
+    add("--level", type=float, default=0.8, help="fraction of the truth within the bands (0.8)")
     add("--steps", type=int, default=400, help="steps of the network's training (400)")
     add("--seed", type=int, default=0, help="where the random numbers start (0)")
     add("--out", type=Path, default=Path("build/forecast"), help="folder (build/forecast)")

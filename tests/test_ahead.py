@@ -197,6 +197,13 @@ def test_a_series_of_another_kind_is_refused(other, says):
         forecast_ahead(fitted, other(series()), rows(series()))
 
 
+def test_a_series_just_as_long_as_is_read_is_enough():
+    fitted = FittedForecaster.of(last_value, split_windows(series(), L, P, ENDS))
+    short = replace(series(), times=series().times[:L], values=series().values[:L])
+    ahead = forecast_ahead(fitted, short, rows(series(), L))
+    assert_close(ahead.values, short.values[-1:, 0].expand(P), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_a_forecast_that_is_no_number_is_refused(bad):
     begun = series(N - P, known=())

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from coursekit.__main__ import main
+from coursekit.commands import fit_models
 from coursekit.commands.fit_models import (
     FEWEST_WINDOWS,
     MOST_WINDOWS,
@@ -156,6 +157,16 @@ def test_several_shops_share_a_model_and_are_forecast_each_in_its_own_scale(tmp_
     assert off[5:].max() < 80
 
 
+def test_of_much_too_long_series_the_last_rows_are_read(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("coursekit.commands.forecast_table.MOST_ROWS", 400)
+    both = pd.concat([daily(330), daily(150, seed=1).assign(shop="south")])
+    assert run(tmp_path, both, "--id", "shop") == 0
+    printed = capsys.readouterr().out
+    assert "the last 200 of 330 rows are read" in printed
+    assert printed.count("scaler: saw the first 120 rows") == 1
+    assert printed.count("scaler: saw the first 90 rows") == 1
+
+
 def gone(n=300):
     hours = pd.date_range("2024-03-25", periods=n, freq="h", tz="Europe/Berlin")
     return pd.DataFrame({"hour": hours.tz_localize(None), "load": range(n)})
@@ -265,9 +276,32 @@ def test_the_ridge_reads_what_is_known(monkeypatch):
     told, alone = cut(), cut(known=())
     mse = score_forecasts(fit_best_ridge([told]), told.test).mse
     assert mse < 0.15 * score_forecasts(fit_best_ridge([alone]), alone.test).mse
-    monkeypatch.setattr("coursekit.commands.fit_models.MOST_WINDOWS", 60)
     assert MOST_WINDOWS == 10_000
+    monkeypatch.setattr(fit_models, "MOST_WINDOWS", 60)
+    read, fit_linear = [], fit_models.fit_linear
+
+    def listen(past, *others, **named):
+        read.append(past)
+        return fit_linear(past, *others, **named)
+
+    monkeypatch.setattr(fit_models, "fit_linear", listen)
     assert score_forecasts(fit_best_ridge([told]), told.test).mse < 5 * mse
+    (every, _, _), _ = told.train.take(torch.arange(len(told.train)))
+    assert read[0].equal(every[::3, :, 0])  # of 180 the windows that lie evenly among all
+    assert len(read[0]) == 60
+
+
+def test_the_weights_are_kept_where_the_validation_was_best(monkeypatch):
+    errors, seen = iter([3.0, 1.0, 2.0]), []
+
+    def measure(model, windows):
+        seen.append(next(iter(model.parameters())).detach().clone())
+        return next(errors)
+
+    monkeypatch.setattr(fit_models, "_thin_mse", measure)
+    kept = fit_informer([cut()], ForecastOptions(horizon=5, steps=3))
+    assert next(iter(kept.parameters())).equal(seen[1])
+    assert not seen[1].equal(seen[2])
 
 
 def test_the_network_learns_and_draws_nothing_unasked():

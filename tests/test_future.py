@@ -102,6 +102,13 @@ def test_future_times_of_another_zone_are_the_same_moments():
     assert [at.isoformat() for at in found] == [at.isoformat() for at in hours[9:]]
 
 
+def test_uneven_times_of_another_zone_are_told_by_the_clocks_of_the_series():
+    days = pd.date_range("2024-03-28", periods=9, freq="D", tz=BERLIN)
+    given = pd.date_range("2024-04-06", periods=4, freq="D", tz=BERLIN).tz_convert("UTC")
+    found = read_future(series(days, even=False), 3, rows(at=given)).times
+    assert [at.isoformat()[10:] for at in found] == ["T00:00:00+02:00"] * 3
+
+
 LATE = pd.date_range("2024-05-18 06:00", periods=4, freq="h")
 REFUSALS = {
     "none": (None, r"\['holiday'\] are known in advance: give the 4 rows from 2024-05-18 05:00:00"),

@@ -103,8 +103,8 @@ def fit_best_ridge(cuts: Sequence[Splits]) -> LinearForecast:
     (past, steps, _), target = train.take(rows)
     known = torch.cat([past, steps], 1)[..., train.known] if train.known else None
     fitted = [
-        fit_linear(past[..., 0], target, len(rows) * price, known=known, columns=train.known)
-        for price in PENALTIES
+        fit_linear(past[..., 0], target, len(rows) * penalty, known=known, columns=train.known)
+        for penalty in PENALTIES
     ]
     return min(fitted, key=lambda model: validation_mse(model, cuts))
 

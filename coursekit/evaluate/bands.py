@@ -18,7 +18,7 @@ class Bands:
     """The interval forecast ± margin, one margin for each step ahead.
 
     Attributes:
-        level: the share of targets that should lie within, such as 0.8.
+        level: the fraction of targets that should lie within, such as 0.8.
         margin: half of the width, in the scale of the windows.
         windows: how many it was measured on.
     """
@@ -43,10 +43,10 @@ def calibrate_bands(score: ForecastScore, level: float = 0.8) -> Bands:
 
     Args:
         score: of windows that the forecaster was not fitted to.
-        level: the share of targets that should lie within.
+        level: the fraction of targets that should lie within.
 
     Raises:
-        ValueError: if `level` is no share, or there are fewer windows than it needs.
+        ValueError: if `level` is no fraction, or there are fewer windows than it needs.
     """
     if not 0 < level < 1:
         raise ValueError(f"{level=} must lie between 0 and 1: 0.8 for four targets of five")
@@ -63,7 +63,7 @@ def calibrate_bands(score: ForecastScore, level: float = 0.8) -> Bands:
 
 
 def measure_coverage(bands: Bands, score: ForecastScore) -> Float[Tensor, "P"]:
-    """Return the share of targets within the bands, for each step ahead.
+    """Return the fraction of targets within the bands, for each step ahead.
 
     Args:
         score: of the test windows, in the same scale as the bands.
@@ -80,14 +80,14 @@ def measure_coverage(bands: Bands, score: ForecastScore) -> Float[Tensor, "P"]:
 
 
 def quantile_loss(level: float) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the loss whose best forecast is the quantile that a share `level` lies below.
+    """Return the loss whose best forecast is the quantile that a fraction `level` lies below.
 
     mean max(q (y - f), (q - 1)(y - f)) for the level q: Koenker and Bassett 1978. Two models
     trained with it, for 0.1 and 0.9, are the other way to a band of 80 %; at 0.5 it is half of the
     absolute error.
 
     Raises:
-        ValueError: if `level` is no share.
+        ValueError: if `level` is no fraction.
     """
     if not 0 < level < 1:
         raise ValueError(f"{level=} must lie between 0 and 1: 0.9 for the upper end of 80 %")

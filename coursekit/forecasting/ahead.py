@@ -109,7 +109,7 @@ def _write_notes(fitted: FittedForecaster) -> tuple[str, ...]:
     if fitted.bands is None or fitted.coverage is None:
         notes.append("no bands: none were measured")
     else:
-        low, mean, high = (f"{share:.0%}" for share in _range(fitted.coverage))
+        low, mean, high = (f"{fraction:.0%}" for fraction in _range(fitted.coverage))
         notes.append(
             f"bands of {fitted.bands.level:.0%}, measured on {fitted.bands.windows:,} validation "
             f"windows; they held {mean} of the test targets, {low} to {high} by step"
@@ -123,5 +123,5 @@ def _write_notes(fitted: FittedForecaster) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _range(shares: Tensor) -> tuple[float, float, float]:
-    return shares.min().item(), shares.mean().item(), shares.max().item()
+def _range(fractions: Tensor) -> tuple[float, float, float]:
+    return fractions.min().item(), fractions.mean().item(), fractions.max().item()

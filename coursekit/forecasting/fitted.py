@@ -26,7 +26,7 @@ class FittedForecaster:
         step: from one row to the next; None if rows are unevenly apart.
         bands: measured on the validation windows, in the scale of the windows; None if there are
             none.
-        coverage: the share of test targets within the bands, for each step ahead.
+        coverage: the fraction of test targets within the bands, for each step ahead.
     """
 
     model: Forecaster
@@ -45,7 +45,7 @@ class FittedForecaster:
 
         Args:
             model: fitted to `splits.train`.
-            level: the share of targets that the bands should hold; None leaves them out.
+            level: the fraction of targets that the bands should hold; None leaves them out.
 
         Raises:
             ValueError: if the model was made for other windows, or there are too few for bands.

@@ -17,8 +17,8 @@ def find_rows(series: TimeSeries, ends: Sequence[End]) -> tuple[int, ...]:
     Raises:
         ValueError: if they are not three, do not increase, or pass the end of the series.
     """
-    are_shares = any(isinstance(end, float) for end in ends)
-    rows = tuple(_find_row(series, end, are_shares) for end in ends)
+    are_fractions = any(isinstance(end, float) for end in ends)
+    rows = tuple(_find_row(series, end, are_fractions) for end in ends)
     if len(rows) != 3 or not 0 < rows[0] < rows[1] < rows[2] <= len(series):
         raise ValueError(
             f"ends {tuple(ends)} must be three rows, increasing, at most {len(series)}: "
@@ -28,11 +28,11 @@ def find_rows(series: TimeSeries, ends: Sequence[End]) -> tuple[int, ...]:
     return rows
 
 
-def _find_row(series: TimeSeries, end: End, is_share: bool) -> int:
-    """Return the first row at a date or later, or after that share of all, or the row itself."""
+def _find_row(series: TimeSeries, end: End, is_fraction: bool) -> int:
+    """Return the first row at a date or later, or after that fraction of all, or the row itself."""
     if isinstance(end, str | datetime):
         return _find_date(series, end)
-    if is_share:
+    if is_fraction:
         return round(end * len(series)) if 0 < end <= 1 else 0
     return int(end)
 
