@@ -1,4 +1,4 @@
-"""The command line: `python -m coursekit doctor`, `… data`, `… compare`, `… train gpt`."""
+"""The command line: `python -m coursekit doctor`, `data`, `compare`, `forecast`, `train gpt`."""
 
 import argparse
 import os
@@ -21,9 +21,11 @@ def main(arguments: list[str] | None = None) -> int:
     comparing.add_argument(
         "file", nargs="?", type=Path, default=Path("build/claims.json"), help="claims of a run"
     )
+    _add_forecast(commands.add_parser("forecast", help="forecast a table of your own"))
     _add_train(commands.add_parser("train", help="train a model; also under torchrun"))
     wanted = parser.parse_args(arguments)
     all_work = {"train": _train, "doctor": _doctor, "data": _data, "compare": _compare}
+    all_work["forecast"] = _forecast
     work = all_work[wanted.command]
     try:
         return work(wanted)
@@ -85,6 +87,38 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--every", type=int, default=500, help="steps between checkpoints (500)")
     command.add_argument("--resume", action="store_true", help="go on from the checkpoint in OUT")
     command.add_argument("--device", help="cpu, cuda or mps (COURSEKIT_DEVICE, else cpu)")
+
+
+def _add_forecast(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("file", type=Path, help="a table as text (CSV), a row for each time, with a head")
+    add("--time", required=True, help="the column of times, as 2024-05-17 or 2024-05-17 13:00")
+    add("--target", required=True, help="the column to forecast")
+    add("--horizon", type=int, required=True, help="rows to forecast")
+    add("--known", nargs="+", default=[], help="columns known in advance, such as holidays")
+    add("--future", type=Path, help="a table of the rows to come, with the known columns")
+    add("--past", type=int, help="rows that are read for a forecast (seven seasons)")
+    add("--id", dest="by", default="", help="the column that says of which series a row is")
+    add("--unit", default="", help="of the target, such as MW")
+    add("--zone", default="", help="where the clocks of the times are, such as Europe/Berlin")
+    add("--uneven", action="store_true", help="steps may differ: months, trading days")
+    add("--separator", default=",", help="what stands between the cells (,)")
+    add("--level", type=float, default=0.8, help="fraction of the truth within the bands (0.8)")
+    add("--steps", type=int, default=400, help="steps of the network's training (400)")
+    add("--seed", type=int, default=0, help="where the random numbers start (0)")
+    add("--out", type=Path, default=Path("build/forecast"), help="folder (build/forecast)")
+
+
+def _forecast(wanted: argparse.Namespace) -> int:
+    from coursekit.commands.fit_models import ForecastOptions
+    from coursekit.commands.forecast_table import forecast_table
+    from coursekit.commands.read_table import TableOptions
+
+    given = vars(wanted) | {"known": tuple(wanted.known)}
+    table = TableOptions(**{one.name: given[one.name] for one in fields(TableOptions)})
+    options = ForecastOptions(**{one.name: given[one.name] for one in fields(ForecastOptions)})
+    forecast_table(wanted.file, table, options, wanted.out, wanted.future)
+    return 0
 
 
 def _train(wanted: argparse.Namespace) -> int:

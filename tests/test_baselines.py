@@ -98,6 +98,73 @@ def test_a_relative_forecast_rises_with_the_level():
     assert not torch.allclose(absolute(*inputs(new + 1000)), absolute(*inputs(new)) + 1000)
 
 
+def with_known(n, seed=0):
+    """Windows of four columns, of which the third and the second are known: past, known, target."""
+    past, target = windows(n, seed)
+    others = draw(n, T + P, 3, seed=seed + 20)
+    target = target + 4 * others[:, T:, 0] - others[:, T:, 1] + others[:, :P, 1]
+    known = torch.cat([torch.zeros(n, P, 1).double(), others[:, T:]], -1)
+    known[..., 3] = 0.0
+    return torch.cat([past[..., None], others[:, :T]], -1), known, target
+
+
+KNOWN = (2, 1)
+
+
+def told(past, known):
+    return torch.cat([past, known], 1)[..., KNOWN]
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_with_known_columns_each_step_is_scikit_learns_ridge_of_the_past_and_its_own(relative):
+    (past, known, target), penalty = with_known(60), 2.5
+    given = {"relative": relative, "known": told(past, known), "columns": KNOWN}
+    model = fit_linear(past[..., 0], target, penalty, **given)
+    new, new_known, _ = with_known(23, seed=1)
+    found = model(new, new_known, torch.zeros(23, T + P, 3, dtype=torch.int64))
+    level, new_level = (one[:, -1:, 0] * relative for one in (past, new))
+    for step in range(P):
+        x, new_x = (
+            torch.cat([p[..., 0] - at, *p[..., KNOWN].unbind(1), k[:, step, KNOWN]], 1)
+            for p, at, k in ((past, level, known), (new, new_level, new_known))
+        )
+        ridge = Ridge(alpha=penalty, solver="svd").fit(x, target[:, step] - level[:, 0])
+        expected = new_level[:, 0] + torch.from_numpy(ridge.predict(new_x))
+        assert_close(found[:, step], expected, rtol=0, atol=1e-9)
+    assert model.known == KNOWN
+    assert sum(p.numel() for p in model.parameters()) == T * P + P + (T + 1) * 2 * P
+
+
+def test_a_holiday_that_is_over_is_not_taken_for_a_new_level():
+    chance = draw(400 + T + P - 1, seed=3)
+    holiday = (draw(len(chance), seed=4) > 1).double()
+    load = 5 + 0.1 * chance - 7 * holiday
+    both = torch.stack([load, holiday], -1).unfold(0, T + P, 1).mT
+    past, target = both[:, :T, 0], both[:, T:, 0]
+    model = fit_linear(past, target, 0.1, known=both[..., 1:], columns=(1,))
+    new = torch.tensor([[5.0, 0.0]] * (T - 1) + [[-2.0, 1.0]], dtype=torch.float64)[None]
+    quiet, marks = torch.zeros(1, P, 2, dtype=torch.float64), torch.zeros(1, T + P, 3).long()
+    busy = quiet.clone()
+    busy[0, 2, 1] = 1.0
+    assert_close(model(new, quiet, marks), torch.full((1, P), 5.0).double(), rtol=0, atol=0.3)
+    change = model(new, busy, marks) - model(new, quiet, marks)
+    assert change[0, 2].item() == pytest.approx(-7, abs=0.3)
+    assert change.count_nonzero() == 1
+
+
+def test_known_columns_that_do_not_fit_are_refused():
+    past, known, target = with_known(9)
+    right = told(past, known)
+    for given, columns, says in (
+        (None, (1,), r"shape None a window instead of \(16, 1\): give a number for each step read"),
+        (right, (1,), r"shape \(16, 2\) a window instead of \(16, 1\)"),
+        (right[:, T:], KNOWN, r"shape \(5, 2\) a window instead of \(16, 2\)"),
+        (right, (), r"shape \(16, 2\) a window instead of \(16, 0\)"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            fit_linear(past[..., 0], target, 1.0, known=given, columns=columns)
+
+
 def test_a_large_penalty_leaves_the_mean_change():
     past, target = windows()
     model = fit_linear(past, target, 1e12, relative=True)

@@ -402,8 +402,8 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     old = EMPTY | {"config": {"step": 1}}
     save_checkpoint(tmp_path / "run", old)
 
-    def cut(state, path):
-        path.write_bytes(b"half")
+    def cut(state, file):
+        file.write(b"half")
         raise StoppedError
 
     monkeypatch.setattr(module.torch, "save", cut)

@@ -1,5 +1,7 @@
 """The benchmark on ETTh1: its plain model is ours, its training learns, its report is complete."""
 
+from datetime import datetime, timedelta
+
 import pytest
 import torch
 from torch import nn
@@ -10,7 +12,8 @@ from coursekit.layers.attention import attend
 from coursekit.models.baselines import last_value
 from coursekit.models.informer import Informer, InformerConfig
 from coursekit.models.relative import RelativeToLast
-from coursekit.windows.forecast import ForecastWindows, Scaler, Splits
+from coursekit.windows.forecast import split_windows
+from coursekit.windows.series import TimeSeries
 
 CONFIG = InformerConfig(context=17, label_len=6, horizon=5, n_head=2, d_model=8, dropout=0.0)
 
@@ -63,13 +66,13 @@ def test_our_informer_equals_one_of_pytorchs_modules():
 
 
 def small_splits():
-    values = (torch.arange(900) * 0.5236).sin()[:, None]
-    calendar = torch.zeros(900, 3).long()
-    parts = (
-        ForecastWindows(values=values, calendar=calendar, past=17, horizon=5, start=a, stop=b)
-        for a, b in ((0, 600), (600, 750), (750, 900))
+    wave = TimeSeries(
+        name="wave",
+        times=[datetime(2024, 1, 1) + timedelta(hours=i) for i in range(900)],
+        values=(torch.arange(900, dtype=torch.float64) * 0.5236).sin()[:, None],
+        columns=("height",),
     )
-    return Splits(*parts, Scaler.fit(values.double()))
+    return split_windows(wave, 17, 5, ends=(600, 750, 900))
 
 
 def test_training_beats_the_last_value_and_keeps_the_best_average():

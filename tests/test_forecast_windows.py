@@ -1,7 +1,9 @@
 """Windows to forecast from: none lost, none shared, and no look into the future."""
 
 import re
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 import torch
@@ -292,12 +294,70 @@ def test_a_part_too_short_for_a_window_is_refused_until_what_it_says_is_done(pas
 )
 def test_ends_that_are_no_split_are_refused_with_some_that_are(ends):
     with pytest.raises(
-        ValueError, match=r"three rows, increasing, at most 80: the length of grid; choose, for"
+        ValueError, match=r"three rows, increasing, at most 80: the length of grid, or fractions"
     ) as refused:
         split_windows(series(), 6, 4, ends)
     assert str(refused.value).endswith("ends=(48, 64, 80)")
     splits = split_windows(series(), 6, 4, (48, 64, 80))
     assert [splits.train.stop, splits.valid.stop, splits.test.stop] == [48, 64, 80]
+
+
+def stops(ends, **parts):
+    splits = split_windows(replace(series(), **parts), 6, 4, ends)
+    return [splits.train.stop, splits.valid.stop, splits.test.stop]
+
+
+def test_ends_may_be_fractions_of_the_series():
+    assert stops((0.5, 0.7, 1.0)) == stops((0.5, 0.7, 1)) == [40, 56, 80]
+    assert stops((0.61, 0.79, 0.99)) == [49, 63, 79]
+
+
+@pytest.mark.parametrize("form", [str, datetime.fromisoformat])
+def test_ends_may_be_dates_each_the_first_one_after_its_part(form):
+    # The rows are the hours from 2024-03-30 00:00 on.
+    dates = [form(text) for text in ("2024-03-31 16:00", "2024-04-01 06:30", "2024-05-17")]
+    assert stops(dates) == [40, 55, 80]
+    assert stops([*dates[:2], 1.0]) == [40, 55, 80]
+
+
+def test_dates_are_those_of_the_series_own_zone():
+    start = datetime(2024, 3, 29, 23, tzinfo=UTC)
+    moments = [start + timedelta(hours=i) for i in range(80)]
+    berlin = [at.astimezone(ZoneInfo("Europe/Berlin")) for at in moments]
+    fixed = [at.replace(tzinfo=timezone(at.utcoffset())) for at in berlin]
+    dates = ("2024-03-31 01:00", "2024-04-01", "2024-04-02")  # a day of 23 hours between
+    assert stops(dates, times=fixed, zone="Europe/Berlin") == [25, 47, 71]
+    assert stops(dates, times=moments) == [26, 49, 73]
+    zoned = [f"{date}+00:00" for date in ("2024-03-31T01:00", "2024-04-01T00:00", "2024-04-02T00")]
+    assert stops(zoned, times=fixed, zone="Europe/Berlin") == [26, 49, 73]
+
+
+@pytest.mark.parametrize(
+    ("ends", "says"),
+    [
+        ((0.5, 0.4, 1.0), r"or fractions of it up to 1.0, .*, for instance, ends=\(48, 64, 80\)"),
+        ((0.5, 0.8, 1.5), "fractions of it up to 1.0"),
+        ((-0.5, 0.8, 1.0), "fractions of it up to 1.0"),
+        ((0.001, 0.8, 1.0), "fractions of it up to 1.0"),
+        (
+            ("2023-01-01", "2024-04-01", "2024-05-01"),
+            "or dates from 2024-03-30 00:00:00 to 2024-04",
+        ),
+        (
+            ("2024-03-31", "soon", "2024-05-01"),
+            "'soon' among the ends is no date as in '2024-05-17",
+        ),
+        (("2024-03-31T00+01:00", "2024-04-01", "2024-05-01"), "has a zone and grid has none"),
+    ],
+)
+def test_fractions_and_dates_that_are_no_split_are_refused(ends, says):
+    with pytest.raises(ValueError, match=says):
+        split_windows(series(), 6, 4, ends)
+
+
+def test_windows_name_the_sizes_of_a_model_of_theirs():
+    sizes = split_windows(series(known=("wind",)), 6, 4, ENDS).test.sizes
+    assert sizes == {"n_channel": 3, "context": 6, "horizon": 4, "known": (2,)}
 
 
 def proposed_ends(n):
@@ -318,7 +378,7 @@ def test_three_rows_can_be_split_but_leave_no_past_to_learn_from():
 
 
 def test_a_series_of_two_rows_can_not_be_split():
-    with pytest.raises(ValueError, match="at most 2: the length of grid; take 3 rows or more"):
+    with pytest.raises(ValueError, match=r"at most 2: the length of grid, .*; take 3 rows or more"):
         split_windows(series(2), 1, 1, (1, 2, 3))
 
 

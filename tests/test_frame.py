@@ -314,6 +314,16 @@ def test_a_column_that_is_not_there_can_not_be_chosen(columns, missing):
         series().only(*columns)
 
 
+def test_the_last_rows_are_kept_with_their_times():
+    found = series(5).last(2)
+    assert found.times == series(5).times[3:]
+    assert found.values[:, 0].tolist() == [9.0, 12.0]
+    assert series(5).last(5).values.equal(series(5).values)
+    for n in (0, 6):
+        with pytest.raises(ValueError, match=f"{n} rows of tiny: take from 1 to 5"):
+            series(5).last(n)
+
+
 def test_a_column_known_in_advance_can_not_become_the_target():
     with pytest.raises(ValueError, match="must be among those after the target 'wind'"):
         series(known=("wind",)).only("wind", "load")

@@ -269,3 +269,10 @@ def test_a_known_column_is_declared_once_and_compared_with_the_windows(columns):
         for forecaster in (Informer(other), RelativeToLast(Informer(other))):
             with pytest.raises(ValueError, match="as known in advance, the windows show"):
                 score_forecasts(forecaster, windows)
+
+
+def test_windows_of_other_columns_are_refused():
+    model = Informer(InformerConfig(context=6, label_len=2, horizon=3))
+    past, known = torch.zeros(2, 6, 3), torch.zeros(2, 3, 3)
+    with pytest.raises(ValueError, match=r"windows of 3 columns for n_channel=1: take the sizes"):
+        model(past, known, torch.zeros(2, 9, 3, dtype=torch.long))

@@ -1,14 +1,19 @@
 """Pictures of several lessons: what they draw, not how they look."""
 
+from datetime import datetime, timedelta, timezone
+
+import matplotlib.dates as mdates
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 
+from coursekit.forecasting.ahead import AheadForecast
 from coursekit.inside.diagnose import UpdateLog, take_snapshot
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.notebook.pictures import (
     FIVE,
+    draw_ahead,
     draw_images,
     draw_numbers,
     draw_reached,
@@ -18,6 +23,7 @@ from coursekit.notebook.pictures import (
     step_pictures,
     tile_images,
 )
+from coursekit.windows.series import TimeSeries
 
 
 @pytest.fixture(autouse=True)
@@ -139,3 +145,40 @@ def test_ink_is_black_whatever_there_is():
     ax = draw_images(plt.figure().gca(), torch.zeros(3, 8), columns=2, shape=(2, 4))
     assert ax.images[0].get_clim() == (0, 1)
     assert ax.images[0].get_array().shape == (7, 11)
+
+
+def ahead_of(n, zone=None, margin=True):
+    """A series of n hours and a forecast of the three that follow."""
+    hours = [datetime(2024, 5, 17, tzinfo=zone) + timedelta(hours=k) for k in range(n + 3)]
+    values = torch.arange(float(n), dtype=torch.float64)[:, None]
+    series = TimeSeries(name="s", times=hours[:n], values=values, columns=("load",), unit="MW")
+    ahead = AheadForecast(
+        target="load",
+        time="time",
+        unit="MW",
+        times=hours[n:],
+        values=torch.tensor([7.0, 8.0, 3.0], dtype=torch.float64),
+        margin=torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64) if margin else None,
+    )
+    return ahead, series
+
+
+@pytest.mark.parametrize("zone", [None, timezone(timedelta(hours=-7))])
+def test_a_forecast_is_drawn_from_the_last_row_on_by_the_clocks_of_its_place(zone):
+    ax = draw_ahead(*ahead_of(40, zone))
+    past, later = ax.get_lines()
+    assert past.get_ydata().tolist() == [*range(28, 40)]
+    assert later.get_ydata().tolist() == [39, 7, 8, 3]
+    first = mdates.date2num(datetime(2024, 5, 17))
+    np.testing.assert_allclose(24 * (later.get_xdata() - first), [39, 40, 41, 42], atol=1e-6)
+    band = ax.collections[0].get_paths()[0].vertices
+    assert {(round(24 * (x - first)), y) for x, y in band} == {
+        *((39, 39), (40, 6), (40, 8), (41, 6), (41, 10), (42, -1), (42, 7)),
+    }
+    assert ax.get_ylabel() == "MW"
+
+
+def test_a_forecast_without_bands_and_of_a_short_series_is_drawn_too():
+    ax = draw_ahead(*ahead_of(5, margin=False), rows=90)
+    assert [len(line.get_ydata()) for line in ax.get_lines()] == [5, 4]
+    assert not ax.collections

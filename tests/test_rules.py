@@ -34,7 +34,7 @@ LAYERS = [
     ("layers",),
     ("models",),
     ("evaluate",),
-    ("sample", "inside", "training"),
+    ("sample", "forecasting", "inside", "training"),
     ("exercises",),
     ("notebook",),
     ("commands",),

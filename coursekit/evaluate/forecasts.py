@@ -25,6 +25,7 @@ class ForecastScore:
         look_back: steps of the past that a window offers.
         parameters: fitted or trained numbers of the forecaster; 0 if it is a mere rule.
         target_mean: mean of all targets. Two scores of the same windows agree in it.
+        errors: forecast minus target, of each window and step ahead.
         squared: mean squared error of each window, over its steps.
         mse_by_step: mean squared error of each step ahead, over the windows.
         mae_by_step: mean absolute error of each step ahead.
@@ -33,6 +34,7 @@ class ForecastScore:
     look_back: int
     parameters: int
     target_mean: float
+    errors: Float[Tensor, "N P"]
     squared: Float[Tensor, "N"]
     mse_by_step: Float[Tensor, "P"]
     mae_by_step: Float[Tensor, "P"]
@@ -64,6 +66,7 @@ class ForecastScore:
         return replace(
             self,
             target_mean=(self.target_mean * size + mean).item(),
+            errors=self.errors * size,
             squared=self.squared * size.square(),
             mse_by_step=self.mse_by_step * size.square(),
             mae_by_step=self.mae_by_step * size,
@@ -135,6 +138,7 @@ def score_errors(
         look_back=look_back,
         parameters=parameters,
         target_mean=target.mean().item(),
+        errors=error,
         squared=error.square().mean(1),
         mse_by_step=error.square().mean(0),
         mae_by_step=error.abs().mean(0),

@@ -36,20 +36,31 @@ class LinearForecast(nn.Module):
     """Forecast every step ahead as its own weighted sum of the target's last T values.
 
     y = b + xᵀ W; if `relative`, x and y are counted from the last value of the past (NLinear:
-    Zeng et al. 2023, section 4), so that a level never seen before costs nothing.
+    Zeng et al. 2023, section 4), so that a level never seen before costs nothing. Columns that are
+    known in advance are read at the T steps, too, and at the step that is forecast.
 
     Args:
         weight: one column for each step ahead.
         bias: one number for each step ahead.
+        known: the columns known in advance that are read.
+        worth: their weights: of the T steps, then of the step itself; for each step ahead.
     """
 
     def __init__(
-        self, weight: Float[Tensor, "T P"], bias: Float[Tensor, "P"], *, relative: bool
+        self,
+        weight: Float[Tensor, "T P"],
+        bias: Float[Tensor, "P"],
+        *,
+        relative: bool,
+        known: tuple[int, ...] = (),
+        worth: Float[Tensor, "S K P"] | None = None,
     ) -> None:
         super().__init__()
         self.relative = relative
+        self.known = known or None  # without any it may be given windows that show some
         self.weight = nn.Parameter(weight, requires_grad=False)
         self.bias = nn.Parameter(bias, requires_grad=False)
+        self.worth = None if worth is None else nn.Parameter(worth, requires_grad=False)
 
     def forward(self, past: Past, known: Known, marks: Marks) -> Forecast:
         """Forecast the P steps that it was fitted for; an older past is not read."""
@@ -59,7 +70,12 @@ class LinearForecast(nn.Module):
             raise ValueError(f"fitted for {horizon} steps ahead, not {known.shape[1]}: fit anew")
         recent = past[:, -context:, 0].to(self.weight.dtype)
         level = recent[:, -1:] if self.relative else torch.zeros_like(recent[:, -1:])
-        return (level + (recent - level) @ self.weight + self.bias).to(past.dtype)
+        forecast = level + (recent - level) @ self.weight + self.bias
+        if self.worth is not None:
+            before, own = past[:, -context:, self.known], known[..., self.known]
+            forecast = forecast + torch.einsum("btk,tkp->bp", before.double(), self.worth[:-1])
+            forecast = forecast + torch.einsum("bpk,kp->bp", own.double(), self.worth[-1])
+        return forecast.to(past.dtype)
 
 
 def fit_linear(
@@ -68,6 +84,8 @@ def fit_linear(
     penalty: float,
     *,
     relative: bool = True,
+    known: Float[Tensor, "N S K"] | None = None,
+    columns: tuple[int, ...] = (),
 ) -> LinearForecast:
     """Fit a `LinearForecast` to N windows: the least squares with a price on large weights.
 
@@ -78,21 +96,70 @@ def fit_linear(
     Args:
         past: the last T values of the target, the latest at the end.
         penalty: λ. It grows with the number of windows and with the square of the unit.
+        known: what is known in advance, in those T steps and the P to come: S = T + P.
+        columns: which columns of a window these are.
 
     Raises:
-        ValueError: if `penalty` is not above 0.
+        ValueError: if `penalty` is not above 0, or `known` and `columns` don't fit.
     """
     if not penalty > 0:
         raise ValueError(f"{penalty=} must be above 0: without one, weights may be undetermined")
     x, y = past.double(), target.double()
     if relative:
         x, y = x - past[:, -1:], y - past[:, -1:]
+    if known is not None or columns:
+        return _fit_with_known(x, y, penalty, relative, known, columns)
     x_mean, y_mean = x.mean(0), y.mean(0)
     x = x - x_mean
+    factor = _factor(x, penalty)
+    weight = torch.cholesky_solve(x.mT @ (y - y_mean), factor)
+    return LinearForecast(weight, y_mean - x_mean @ weight, relative=relative)
+
+
+def _factor(x: Float[Tensor, "N T"], penalty: float) -> Float[Tensor, "T T"]:
+    """Return L with L Lᵀ = XᵀX + λ I."""
     gram = x.mT @ x
     gram.diagonal().add_(penalty)
-    weight = torch.cholesky_solve(x.mT @ (y - y_mean), torch.linalg.cholesky(gram))
-    return LinearForecast(weight, y_mean - x_mean @ weight, relative=relative)
+    return torch.linalg.cholesky(gram)
+
+
+def _fit_with_known(
+    x: Float[Tensor, "N T"],
+    y: Float[Tensor, "N P"],
+    penalty: float,
+    relative: bool,
+    known: Float[Tensor, "N S K"] | None,
+    columns: tuple[int, ...],
+) -> LinearForecast:
+    """Fit P ridge regressions that share the past and each have the known columns of their step.
+
+    The shared block is factored once; what it explains of the step's own columns is taken out of
+    them first (Schur complement).
+    """
+    read = x.shape[1]
+    wanted = (read + y.shape[1], len(columns))
+    if known is None or tuple(known.shape[1:]) != wanted:
+        given = None if known is None else tuple(known.shape[1:])
+        raise ValueError(
+            f"known columns of shape {given} a window instead of {wanted}: give a number for each "
+            "step read, each step to come and each of `columns`"
+        )
+    before, own = known.double().split([read, y.shape[1]], 1)
+    x = torch.cat([x, before.flatten(1)], 1)
+    x_mean, y_mean, own_mean = x.mean(0), y.mean(0), own.mean(0)
+    x, y, own = x - x_mean, y - y_mean, own - own_mean
+    factor = _factor(x, penalty)
+    shared = torch.einsum("nt,npk->ptk", x, own)
+    explained = torch.cholesky_solve(shared, factor)
+    gram = torch.einsum("npk,npl->pkl", own, own) - shared.mT @ explained
+    gram.diagonal(dim1=1, dim2=2).add_(penalty)
+    alone = torch.cholesky_solve(x.mT @ y, factor)
+    left = torch.einsum("npk,np->pk", own, y) - torch.einsum("ptk,tp->pk", shared, alone)
+    now = torch.linalg.solve(gram, left[..., None])[..., 0]
+    weight = alone - torch.einsum("ptk,pk->tp", explained, now)
+    bias = y_mean - x_mean @ weight - (own_mean * now).sum(-1)
+    worth = torch.cat([weight[read:].unflatten(0, (read, -1)), now.mT[None]])
+    return LinearForecast(weight[:read], bias, relative=relative, known=columns, worth=worth)
 
 
 def _refuse_short(past: Float[Tensor, "B T C"], needed: int) -> None:

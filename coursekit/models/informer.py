@@ -158,6 +158,11 @@ class Informer(nn.Module):
                 f"{past.shape[1]} steps of past and {known.shape[1]} to come instead of "
                 f"{config.context} and {config.horizon}: cut the windows to the sizes of the config"
             )
+        if past.shape[2] != config.n_channel:
+            raise ValueError(
+                f"windows of {past.shape[2]} columns for n_channel={config.n_channel}: take the "
+                "sizes from them, InformerConfig(**windows.sizes), or choose by series.only(…)"
+            )
         memory = self.encode(past, marks[:, : config.context])
         start = config.context - config.label_len
         x = self.decoder_embedding(self.decoder_input(past, known), marks[:, start:], start)

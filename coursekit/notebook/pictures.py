@@ -1,14 +1,20 @@
 """Pictures that several lessons draw: the inside of a network, and lines with their names."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 import matplotlib as mpl
+import matplotlib.dates as mdates
+import matplotlib.pyplot as plt
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from coursekit.forecasting.ahead import AheadForecast
 from coursekit.inside.diagnose import Snapshot, log_ratio
+from coursekit.windows.series import TimeSeries
 
 FIVE = (
     "outputs",
@@ -207,6 +213,38 @@ def draw_reached(ax: Axes, reached: ArrayLike, row: int, column: int) -> Axes:
     ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
     return ax
+
+
+def draw_ahead(
+    ahead: AheadForecast, series: TimeSeries, *, rows: int | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the end of a series, the forecast of what follows, and its band, in the unit.
+
+    Times of a zone stand as its clocks show them.
+
+    Args:
+        rows: of the series; by default four times as many as are forecast.
+    """
+    ax = ax or plt.gca()
+    rows = min(len(series), rows or 4 * len(ahead.times))
+    past, last = series.times[-rows:], series.values[-1:, 0]
+    ax.plot(_clocks(past), series.values[-rows:, 0], color="black", lw=1.2, label=series.columns[0])
+    later, values = _clocks([past[-1], *ahead.times]), torch.cat([last, ahead.values])
+    ax.plot(later, values, color="C0", label="forecast")
+    if ahead.margin is not None:
+        margin = torch.cat([torch.zeros_like(last), ahead.margin])
+        ends = values - margin, values + margin
+        ax.fill_between(later, *ends, color="C0", alpha=0.2, lw=0, label="its band")
+    ax.set_ylabel(ahead.unit or ahead.target)
+    dates = mdates.AutoDateLocator()
+    ax.xaxis.set_major_locator(dates)
+    ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(dates))
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+    return ax
+
+
+def _clocks(times: Iterable[datetime]) -> np.ndarray:
+    return mdates.date2num([at.replace(tzinfo=None) for at in times])
 
 
 def _shades(n: int) -> np.ndarray:

@@ -1,9 +1,10 @@
 """A training run in one file: written whole or not at all, read without running what it holds."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor, nn
@@ -67,15 +68,21 @@ class Checkpoint:
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write the state of a run as `torch.save` does.
+    """Write the state of a run as `torch.save` does, whole or not at all."""
+    replace_file(path, lambda file: torch.save(state, file))
+
+
+def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Put what is written in the place of a file; make its folder if need be.
 
     It is written beside its place and then renamed, so whoever is interrupted leaves the old file
     or the new one, never half of one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
-    torch.save(state, part)
-    with part.open("rb+") as file:
+    with part.open("wb") as file:
+        write(file)
+        file.flush()
         os.fsync(file.fileno())  # or a power cut could leave the new name on an empty file
     part.replace(path)
 

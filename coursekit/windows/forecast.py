@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Float64, Int
 from torch import Generator, Tensor
 
+from coursekit.windows.ends import End, find_rows
 from coursekit.windows.series import TimeSeries
 
 Past = Float[Tensor, "B L C"]
@@ -138,6 +139,12 @@ class ForecastWindows:
         return self.stop - self.horizon + 1 - self.first
 
     @property
+    def sizes(self) -> dict[str, Any]:
+        """What a model of these windows must know of them, as `InformerConfig` calls it."""
+        columns = {"n_channel": self.values.shape[1], "known": self.known}
+        return columns | {"context": self.past, "horizon": self.horizon}
+
+    @property
     def first(self) -> int:
         """The row of the first window's first target."""
         return max(self.start, self.past)
@@ -176,36 +183,37 @@ class ForecastWindows:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Windows to learn from, to choose by and to judge by, and the scaler of the first ones."""
+    """Windows to learn from, to choose by and to judge by; the scaler of the first; the series."""
 
     train: ForecastWindows
     valid: ForecastWindows
     test: ForecastWindows
     scaler: Scaler
+    series: TimeSeries
 
 
 def split_windows(
     series: TimeSeries,
     past: int,
     horizon: int,
-    ends: Sequence[int] = (8640, 11520, 14400),
+    ends: Sequence[End] = (8640, 11520, 14400),
 ) -> Splits:
     """Cut a series in time: training targets before row ends[0], then validation, then test.
 
     The scaler sees rows before ends[0] alone. No two parts share a target; the past of a window
-    may reach back into the part before. The default `ends` are those of Zhou et al. 2021 for
-    hourly series: 12, 4 and 4 months of 30 days.
+    may reach back into the part before.
+
+    Args:
+        ends: three rows, or fractions of all rows as in (0.6, 0.8, 1.0), or dates, each the first
+            one after its part. The default is that of Zhou et al. 2021 for hourly series: 12, 4
+            and 4 months of 30 days.
 
     Raises:
         ValueError: if the ends do not increase, pass the end of the series, or leave a part
             without a window.
     """
-    if len(ends) != 3 or not 0 < ends[0] < ends[1] < ends[2] <= len(series):
-        raise ValueError(
-            f"ends {tuple(ends)} must be three rows, increasing, at most {len(series)}: "
-            f"the length of {series.name}; {_propose_ends(len(series))}"
-        )
-    scaler = Scaler.fit(series.values[: ends[0]])
+    rows = find_rows(series, ends)
+    scaler = Scaler.fit(series.values[: rows[0]])
     cut = partial(
         ForecastWindows,
         values=scaler.scale(series.values).float(),
@@ -215,20 +223,24 @@ def split_windows(
         horizon=horizon,
     )
     train, valid, test = (
-        cut(start=start, stop=stop) for start, stop in zip((0, *ends), ends, strict=False)
+        cut(start=start, stop=stop) for start, stop in zip((0, *rows), rows, strict=False)
     )
-    return Splits(train, valid, test, scaler)
+    return Splits(train, valid, test, scaler, series)
 
 
-def _propose_ends(n_rows: int) -> str:
-    """Name ends that fit, in proportion to those of the field."""
-    if n_rows < 3:
-        return "take 3 rows or more"
-    return f"choose, for instance, ends={(3 * n_rows // 5, 4 * n_rows // 5, n_rows)}"
+@runtime_checkable
+class Windows(Protocol):
+    """Windows of one series, or of several."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def take(self, rows: Int[Tensor, "B"]) -> tuple[ForecastInputs, Float[Tensor, "B P"]]:
+        """Cut the windows with these numbers, 0 being the first."""
 
 
 def draw_forecasts(
-    windows: ForecastWindows, batch_size: int, generator: Generator
+    windows: Windows, batch_size: int, generator: Generator
 ) -> Iterator[tuple[ForecastInputs, Float[Tensor, "B P"]]]:
     """Yield batches of windows without end, each window once before any comes again.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from coursekit.windows.table_columns import read_numbers, refuse_kinds, refuse_names
 from coursekit.windows.table_steps import refuse_steps
-from coursekit.windows.table_times import parse_times, to_datetimes
+from coursekit.windows.table_times import name_zone, parse_times, to_datetimes
 
 if TYPE_CHECKING:
     import pandas  # noqa: ICN001 (annotations name it in full)
@@ -27,6 +27,9 @@ class TimeSeries:
         columns: a name for each column of `values`, the target first.
         known: columns whose future is known in advance, such as holidays; never the target.
         unit: of the target, such as "°C".
+        time: a name for what `times` hold.
+        zone: where the clocks are that the times were read from, as "Europe/Berlin", if that is
+            known: there hours go on evenly when clocks are changed.
 
     Raises:
         ValueError: if the parts do not fit together, or a number is missing.
@@ -38,6 +41,8 @@ class TimeSeries:
     columns: tuple[str, ...]
     known: tuple[str, ...] = ()
     unit: str = ""
+    time: str = "time"
+    zone: str = ""
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.times), len(self.columns)) or not self.values.numel():
@@ -66,8 +71,17 @@ class TimeSeries:
 
     def calendar(self) -> Int[Tensor, "T 3"]:
         """Return the hour 0–23, the weekday 0–6 (Monday is 0) and the month 0–11 of each row."""
-        fields = [field for t in self.times for field in (t.hour, t.weekday(), t.month - 1)]
-        return torch.tensor(fields).view(-1, 3)  # a list of lists would take three times as long
+        return read_calendar(self.times)
+
+    def last(self, n: int) -> "TimeSeries":
+        """Return the series without all rows but the last `n`.
+
+        Raises:
+            ValueError: if there are not so many.
+        """
+        if not 1 <= n <= len(self):
+            raise ValueError(f"{n} rows of {self.name}: take from 1 to {len(self)}")
+        return replace(self, times=self.times[-n:], values=self.values[-n:])
 
     def only(self, *columns: str) -> "TimeSeries":
         """Return the series with these columns alone; the first becomes the target.
@@ -84,6 +98,12 @@ class TimeSeries:
         known = tuple(column for column in self.known if column in columns)
         unit = self.unit if columns[0] == self.columns[0] else ""  # it is the first column's
         return replace(self, values=values, columns=columns, known=known, unit=unit)
+
+
+def read_calendar(times: Sequence[datetime]) -> Int[Tensor, "T 3"]:
+    """Return the hour 0–23, the weekday 0–6 (Monday is 0) and the month 0–11 of each time."""
+    fields = [field for t in times for field in (t.hour, t.weekday(), t.month - 1)]
+    return torch.tensor(fields).view(-1, 3)  # a list of lists would take three times as long
 
 
 def from_frame(
@@ -116,7 +136,7 @@ def from_frame(
         raise ValueError(f"{len(frame)} rows are too few to tell the step: take 3 or more")
     times = parse_times(frame[time])
     columns = [target, *(name for name in frame.columns if name not in (time, target))]
-    refuse_kinds(frame, columns)
+    refuse_kinds(frame, columns, target)
     refuse_steps(frame[time], times, even)
     return TimeSeries(
         name=name,
@@ -125,4 +145,6 @@ def from_frame(
         columns=tuple(columns),
         known=tuple(known),
         unit=unit,
+        time=time,
+        zone=name_zone(times),
     )

@@ -87,16 +87,20 @@ def read_numbers(
     """
     values = torch.empty(len(frame), len(columns), dtype=torch.float64)
     for i, name in enumerate(columns):
-        numbers = torch.tensor(frame[name].to_numpy("float64", na_value=float("nan")))
+        values[:, i] = numbers = to_float64(frame[name])
         _refuse_missing(frame[name], numbers, times, i == 0)
         _refuse_rounding(frame[name], numbers)
-        values[:, i] = numbers
     if (values[:, 0] == values[0, 0]).all():
         raise ValueError(
             f"target {columns[0]!r} is {frame[columns[0]].iloc[0]} in every row: there is nothing "
             "to forecast, so choose another target"
         )
     return values
+
+
+def to_float64(column: "pandas.Series") -> Float64[Tensor, "T"]:
+    """Return the numbers of a column, NaN where one is missing."""
+    return torch.tensor(column.to_numpy("float64", na_value=float("nan")))
 
 
 def _refuse_missing(
@@ -157,8 +161,8 @@ def _drop(column: "pandas.Series", is_target: bool) -> str:
     return f"drop it by `frame = frame.drop(columns={column.name!r})`"
 
 
-def refuse_kinds(frame: "pandas.DataFrame", columns: Sequence[str]) -> None:
-    """Refuse columns that do not hold real numbers, the target being the first.
+def refuse_kinds(frame: "pandas.DataFrame", columns: Sequence[str], target: str) -> None:
+    """Refuse columns that do not hold real numbers; one that is not the target could be dropped.
 
     Raises:
         ValueError: with what a column holds, and a remedy.
@@ -175,7 +179,7 @@ def refuse_kinds(frame: "pandas.DataFrame", columns: Sequence[str]) -> None:
                 f"`{whole} = {whole}.to_numpy().real`"
             )
         if not pd.api.types.is_numeric_dtype(column):
-            _refuse_words(column, name == columns[0])
+            _refuse_words(column, name == target)
 
 
 def _refuse_words(column: "pandas.Series", is_target: bool) -> None:

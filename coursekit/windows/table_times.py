@@ -80,6 +80,12 @@ def to_datetimes(times: "pandas.Series") -> list[datetime]:
     return stamps.tolist()
 
 
+def name_zone(times: "pandas.Series") -> str:
+    """Return the zone of the times as "Europe/Berlin", "" if they have none with a name."""
+    zone = times.dt.tz
+    return getattr(zone, "key", None) or getattr(zone, "zone", None) or ""  # pandas 2 has pytz's
+
+
 def begin_remedy(column: "pandas.Series", times: "pandas.Series") -> str:
     """Return the code that makes times of the column, "" if it holds such already."""
     return "" if column.dtype == times.dtype else _convert(column, "format='ISO8601'") + "; "

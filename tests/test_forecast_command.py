@@ -1,0 +1,317 @@
+"""`python -m coursekit forecast` on tables of ours: what it chooses, writes and refuses."""
+
+import pytest
+import torch
+
+from coursekit.__main__ import main
+from coursekit.commands import fit_models
+from coursekit.commands.fit_models import (
+    FEWEST_WINDOWS,
+    MOST_WINDOWS,
+    NETWORK,
+    ForecastOptions,
+    choose_past,
+    fit_best_ridge,
+    fit_informer,
+)
+from coursekit.commands.forecast_table import write_card
+from coursekit.evaluate.forecasts import score_forecasts
+from coursekit.models.baselines import last_value
+from coursekit.windows.forecast import split_windows
+from coursekit.windows.series import from_frame
+
+pd = pytest.importorskip("pandas")
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch):
+    monkeypatch.setenv("COURSEKIT_PLAIN", "1")
+
+
+def daily(n=330, seed=0):
+    """Sales with a weekly season, that fall by 40 on holidays."""
+    chance = np.random.default_rng(seed)
+    days = pd.date_range("2023-01-01", periods=n, freq="D")
+    holiday = (chance.random(n) < 0.06).astype(int)
+    sales = 100 + 20 * np.sin(2 * np.pi * np.arange(n) / 7) - 40 * holiday
+    sales = (sales + chance.normal(0, 2, n)).round(2)
+    return pd.DataFrame({"day": days, "sales": sales, "holiday": holiday, "shop": "north"})
+
+
+def run(tmp_path, frame, *words, options=("--horizon", "5", "--steps", "2")):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False, sep=words[-1] if "--separator" in words else ",")
+    named = ["--time", str(frame.columns[0]), "--target", str(frame.columns[1])]
+    return main(["forecast", str(path), *named, *options, "--out", str(tmp_path / "out"), *words])
+
+
+def test_it_prints_a_card_and_writes_the_rows_to_come_and_a_picture(tmp_path, capsys):
+    frame = daily()
+    coming = frame[325:].assign(sales=float("nan"))
+    coming.to_csv(tmp_path / "next.csv", index=False)
+    words = ["--known", "holiday", "--future", str(tmp_path / "next.csv"), "--unit", "pieces"]
+    assert run(tmp_path, frame[:325], *words) == 0
+    printed = capsys.readouterr().out
+    assert "columns that are not read: shop" in printed
+    for row in ("last value", "seasonal naive, 7 rows", "linear, 49 rows", "Informer, relative"):
+        assert f"\n{row} " in printed
+    assert "the validation prefers 'linear, 49 rows'" in printed
+    assert "bands of 80%, measured on 61 validation windows" in printed
+    written = pd.read_csv(tmp_path / "out" / "forecast.csv")
+    assert [*written.columns] == ["day", "sales", "sales_low", "sales_high"]
+    assert written["day"].tolist() == [f"2023-11-{day}" for day in range(22, 27)]
+    truth = frame["sales"][325:].to_numpy()
+    assert abs(written["sales"] - truth).max() < 8
+    low, high = written["sales_low"], written["sales_high"]
+    assert ((low < written["sales"]) & (written["sales"] < high)).all()
+    assert (tmp_path / "out" / "forecast.png").read_bytes()[:4] == b"\x89PNG"
+    assert "last value" in (tmp_path / "out" / "card.txt").read_text("utf-8")
+
+
+def test_the_validation_chooses_the_row(tmp_path, capsys):
+    # In training the values are a wave of seven rows; then they stay where they are for long.
+    steps = np.arange(330)
+    wave = np.sin(2 * np.pi * steps / 7)
+    frame = daily().assign(sales=np.where(steps < 198, wave, steps // 11))[["day", "sales"]]
+    assert run(tmp_path, frame, "--past", "7") == 0
+    assert "the validation prefers 'last value'" in capsys.readouterr().out
+
+
+def test_the_card_is_of_the_test_windows():
+    splits = cut(known=())
+    models = {"last value": last_value, "linear, 14 rows": fit_best_ridge([splits])}
+    card = write_card(splits, models | {NETWORK: models["linear, 14 rows"]}, None)
+    expected = score_forecasts(last_value, splits.test)
+    assert card.rows["last value"][0].mse == expected.mse
+    assert f"windows scored: {len(splits.test)}" in str(card)
+    assert "no seasonal naive: the steps have no usual season" in str(card)
+    assert card.kinds == {"last value": "last value", "linear": "linear, 14 rows"}
+
+
+def test_rows_to_come_are_refused_before_anything_is_trained(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("coursekit.commands.forecast_table.fit_all", None)
+    daily()[3:].to_csv(tmp_path / "next.csv", index=False)
+    words = ["--known", "holiday", "--future", str(tmp_path / "next.csv")]
+    assert run(tmp_path, daily(), *words) == 2
+    assert (
+        "next.csv: table: future row 0 is of 2023-01-04 00:00:00 instead" in capsys.readouterr().err
+    )
+
+
+def test_the_same_command_gives_the_same_forecast(tmp_path):
+    found = []
+    for _ in range(2):
+        torch.manual_seed(len(found))
+        assert run(tmp_path, daily().drop(columns=["holiday", "shop"])) == 0
+        found.append((tmp_path / "out" / "card.txt").read_text("utf-8"))
+    assert found[0] == found[1]
+
+
+def test_months_and_too_few_windows_for_bands(tmp_path, capsys):
+    months = pd.date_range("2012-01-31", periods=110, freq="ME")
+    wave = 50 + 10 * np.sin(np.arange(110) * np.pi / 6)
+    frame = pd.DataFrame({"month": months, "n": wave})
+    options = ["--horizon", "9", "--steps", "2", "--level", "0.99", "--uneven"]
+    assert run(tmp_path, frame, options=options) == 0
+    printed = capsys.readouterr().out
+    assert "no bands: 14 windows are too few for bands of 99%" in printed
+    written = pd.read_csv(tmp_path / "out" / "forecast.csv")
+    assert [*written.columns] == ["month", "n"]
+    assert written["month"].tolist()[:2] == ["2021-03-31", "2021-04-30"]
+
+
+def test_local_hours_go_on_by_the_clocks_of_their_zone(tmp_path):
+    hours = pd.date_range("2024-10-14", periods=300, freq="h", tz="Europe/Berlin")
+    load = np.sin(np.arange(300) / 4)
+    written = []
+    for times in (hours.tz_localize(None), hours, hours.tz_convert("UTC")):
+        frame = pd.DataFrame({"hour": times, "load": load})
+        assert run(tmp_path, frame, "--zone", "Europe/Berlin") == 0
+        written.append(pd.read_csv(tmp_path / "out" / "forecast.csv"))
+    assert written[0]["hour"][0] == "2024-10-26 12:00:00+02:00"
+    assert written[0].equals(written[1])
+    assert written[0].equals(written[2])
+
+
+def test_several_shops_share_a_model_and_are_forecast_each_in_its_own_scale(tmp_path, capsys):
+    north, south = daily(330), daily(310, seed=1)
+    south = south.assign(shop="south", sales=1000 + 10 * south["sales"])
+    both = pd.concat([north[:325], south[:305]]).sort_values(["day", "shop"])
+    coming = pd.concat([south[305:], north[325:]]).drop(columns="sales")
+    coming.to_csv(tmp_path / "next.csv", index=False)
+    words = ["--known", "holiday", "--id", "shop", "--future", str(tmp_path / "next.csv")]
+    assert run(tmp_path, both, *words) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("MSE, scaled") == 2
+    assert "north: sales, 5 rows ahead" in printed
+    assert "south: sales, 5 rows ahead" in printed
+    assert printed.count("the validation prefers") == 1
+    written = pd.read_csv(tmp_path / "out" / "forecast.csv")
+    assert [*written.columns] == ["day", "sales", "sales_low", "sales_high", "shop"]
+    assert written["shop"].tolist() == ["north"] * 5 + ["south"] * 5
+    assert written["day"].tolist()[::5] == ["2023-11-22", "2023-11-02"]
+    truth = np.concatenate([north["sales"][325:], south["sales"][305:]])
+    off = abs(written["sales"] - truth).to_numpy()
+    assert off[:5].max() < 8
+    assert off[5:].max() < 80
+
+
+def test_of_much_too_long_series_the_last_rows_are_read(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("coursekit.commands.forecast_table.MOST_ROWS", 400)
+    both = pd.concat([daily(330), daily(150, seed=1).assign(shop="south")])
+    assert run(tmp_path, both, "--id", "shop") == 0
+    printed = capsys.readouterr().out
+    assert "the last 200 of 330 rows are read" in printed
+    assert printed.count("scaler: saw the first 120 rows") == 1
+    assert printed.count("scaler: saw the first 90 rows") == 1
+
+
+def gone(n=300):
+    hours = pd.date_range("2024-03-25", periods=n, freq="h", tz="Europe/Berlin")
+    return pd.DataFrame({"hour": hours.tz_localize(None), "load": range(n)})
+
+
+HOURS = pd.date_range("2023-01-01", periods=330, freq="h")
+REFUSALS = {
+    "another target": (daily(), ["--target", "sale"], r"'sale', only \['day', 'sales', 'holiday'"),
+    "no file to come": (
+        daily(),
+        ["--known", "holiday"],
+        "--future is needed: table: .*2023-11-27 00:00",
+    ),
+    "a gap": (daily().drop([40, 41]), [], r"table.csv: 2 row\(s\) are missing .*, or add --uneven"),
+    "clocks": (
+        gone(),
+        [],
+        "2024-03-31 03:00:00.* if clocks were changed, add --zone Europe/Berlin",
+    ),
+    "no series": (daily(), ["--id", "store"], "there is no column 'store', only .*'shop'"),
+    "a shop's gap": (
+        pd.concat([daily(), daily().drop([40]).assign(shop="south")]),
+        ["--id", "shop"],
+        r"shop 'south', rows counted in it alone: 1 row\(s\) are missing",
+    ),
+    "other steps": (
+        pd.concat([daily(), daily().assign(day=HOURS, shop="south")]),
+        ["--id", "shop"],
+        "series of different steps, with the seasons {'north': 7, 'south': 24}: forecast them",
+    ),
+    "too many shops": (
+        pd.concat([daily(40).assign(shop=k) for k in range(51)]),
+        ["--id", "shop"],
+        "51 series are more than 50: forecast a part of them",
+    ),
+    "too short": (daily(50), [], "50 rows are too few for a horizon of 5: give about 72 or more"),
+    "a separator": (
+        daily(),
+        ["--separator", ";"],
+        "one column, 'day,sales,holiday,shop': name wha",
+    ),
+    "no zone": (
+        daily(),
+        ["--zone", "Mars/Base"],
+        "can't be read by the clocks of --zone Mars/Base",
+    ),
+    "a level": (daily(), ["--level", "80"], "level 80.0 between 0 and 1, as in 0.8"),
+    "no steps": (daily(), ["--steps", "0"], "steps 0 and past None must be at least 1"),
+    "no past": (daily(), ["--past", "0"], "past 0 must be at least 1"),
+    "a long past": (daily(), ["--past", "900"], "no window fits: .*choose past at most 193"),
+}
+
+
+@pytest.mark.parametrize(("frame", "words", "says"), REFUSALS.values(), ids=REFUSALS)
+def test_what_can_not_be_forecast_is_refused_in_one_line(tmp_path, capsys, frame, words, says):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    time, target = frame.columns[:2]
+    named = ["--time", time, "--target", target, "--horizon", "5", "--steps", "2"]
+    assert main(["forecast", str(path), *named, "--out", str(tmp_path), *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert pd.Series([line]).str.contains(says).all(), line
+
+
+@pytest.mark.parametrize("held", [b"", b"\xff\xfe\x00day", b'a,b\n"1,2\n'])
+def test_a_file_that_is_no_table_is_named(tmp_path, capsys, held):
+    (tmp_path / "t.csv").write_bytes(held)
+    words = ["--time", "a", "--target", "b", "--horizon", "2"]
+    assert main(["forecast", str(tmp_path / "t.csv"), *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "t.csv is no table of text in UTF-8 with ',' between its cells" in line
+    assert main(["forecast", str(tmp_path / "none.csv"), *words]) == 2
+    assert "none.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("n", "horizon", "season", "past"),
+    [
+        *((10_000, 24, 24, 168), (10_000, 300, 24, 600), (10_000, 500, 24, 720)),
+        *((10_000, 10, 1440, 1440), (10_000, 5, None, 10), (100, 5, 7, 24)),
+    ],
+)
+def test_the_past_is_seven_seasons_or_two_horizons_if_enough_is_left(n, horizon, season, past):
+    assert choose_past(n, horizon, season) == past
+    if n < 1000:
+        assert round(0.6 * n) - past - horizon + 1 == FEWEST_WINDOWS
+
+
+@pytest.mark.parametrize(("horizon", "season"), [(5, 7), (12, 12), (30, None), (1, 24)])
+def test_the_rows_that_are_asked_for_are_enough(horizon, season):
+    with pytest.raises(ValueError, match="rows are too few") as refused:
+        choose_past(20, horizon, season)
+    needed = int(str(refused.value).split("give about ")[1].split()[0])
+    assert choose_past(needed, horizon, season) >= (season or 1)
+    with pytest.raises(ValueError, match="too few"):
+        choose_past(needed - 3, horizon, season)
+
+
+def cut(n=330, known=("holiday",)):
+    frame = daily(n)[["day", "sales", *known]]
+    return split_windows(
+        from_frame(frame, time="day", target="sales", known=known), 14, 5, (0.6, 0.8, 1.0)
+    )
+
+
+def test_the_ridge_reads_what_is_known(monkeypatch):
+    told, alone = cut(), cut(known=())
+    mse = score_forecasts(fit_best_ridge([told]), told.test).mse
+    assert mse < 0.15 * score_forecasts(fit_best_ridge([alone]), alone.test).mse
+    assert MOST_WINDOWS == 10_000
+    monkeypatch.setattr(fit_models, "MOST_WINDOWS", 60)
+    read, fit_linear = [], fit_models.fit_linear
+
+    def listen(past, *others, **named):
+        read.append(past)
+        return fit_linear(past, *others, **named)
+
+    monkeypatch.setattr(fit_models, "fit_linear", listen)
+    assert score_forecasts(fit_best_ridge([told]), told.test).mse < 5 * mse
+    (every, _, _), _ = told.train.take(torch.arange(len(told.train)))
+    assert read[0].equal(every[::3, :, 0])  # of 180 the windows that lie evenly among all
+    assert len(read[0]) == 60
+
+
+def test_the_weights_are_kept_where_the_validation_was_best(monkeypatch):
+    errors, seen = iter([3.0, 1.0, 2.0]), []
+
+    def measure(model, windows):
+        seen.append(next(iter(model.parameters())).detach().clone())
+        return next(errors)
+
+    monkeypatch.setattr(fit_models, "_thin_mse", measure)
+    kept = fit_informer([cut()], ForecastOptions(horizon=5, steps=3))
+    assert next(iter(kept.parameters())).equal(seen[1])
+    assert not seen[1].equal(seen[2])
+
+
+def test_the_network_learns_and_draws_nothing_unasked():
+    splits = cut()
+    options = ForecastOptions(horizon=5, steps=60)
+    torch.manual_seed(5)
+    one = fit_informer([splits], options)
+    torch.manual_seed(6)
+    other = fit_informer([splits], options)
+    first, second = (score_forecasts(model, splits.test).mse for model in (one, other))
+    assert first == second
+    assert first < 0.7 * score_forecasts(last_value, splits.test).mse
+    assert not one.training
