@@ -187,7 +187,7 @@ def hide_up_to_the_end(tokens, draw, kind, word):
     return hide_by_where(tokens, draw, torch.where(closer == 0.9, 0.85, closer), word)
 
 
-def hide_in_place(tokens, draw, kind, word):
+def hide_inside_x(tokens, draw, kind, word):
     found = hide_by_where(tokens, draw, kind, word)
     tokens[:] = found["inputs"]
     return found | {"inputs": tokens}
@@ -250,7 +250,7 @@ ROWS = {
             hide_no_full_stop: "[[1, 7, 2, 0, 4, 3]]",
             hide_a_fifth: "0.149, 0.16",
             hide_up_to_the_end: "0.9, 0.89",
-            hide_in_place: "[[4, 5, 6, 7, 8, 9]]) raised ValueError",
+            hide_inside_x: "[[4, 5, 6, 7, 8, 9]]) raised ValueError",
             hide_as_in_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
             hide_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
             hide_with_words_of_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
