@@ -638,7 +638,7 @@ compare_guess(guess, over_ten[0])
 claim(absolute_r2=of_absolute[0], absolute_r2_over_ten=over_ten[0])
 
 # %% [markdown]
-# Eleven fitted parameters give no demonstrable gain over a ten-day mean. Much of tomorrow's volatility *is* in the past, and of what the sizes tell, a plain mean finds as much. (They aren't all: falls are followed by wilder days than rises, the **leverage effect**; Black 1976.)
+# Eleven fitted parameters give no demonstrable gain over a ten-day mean. Much of tomorrow's volatility *is* in the past, and a plain mean finds as much of it as the fit. (Both read sizes alone. Falls are followed by wilder days than rises, the **leverage effect**; Black 1976.)
 
 # %% [markdown]
 # ## What you have now
