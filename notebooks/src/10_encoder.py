@@ -52,7 +52,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
 guess = None  # a distance, such as 0.5
 
 # %%
-from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
+from coursekit.layers.attention import MultiHeadAttention, allow_present, attend, attend_past
 
 
 def encode(text):
@@ -75,10 +75,9 @@ for ax, allowed in zip(axes, (np.tril(np.ones((5, 5))), np.ones((5, 5))), strict
     ax.imshow(allowed, cmap="Blues", vmin=0, vmax=1.6)
     ax.plot([4], [3], "o", markersize=22, markerfacecolor="none", color="C1", markeredgewidth=3)
     ax.set(xticks=range(5), xticklabels=cake_words, yticks=range(5), yticklabels=cake_words)
-    ax.set_xlabel("is read (blue: allowed)")
     ax.grid(visible=False)
-axes[0].set(title="A GPT: dry can't see cake", ylabel="reads")
-axes[1].set_title("An encoder: it can")
+axes[0].set(title="A GPT: dry can't see cake", ylabel="reads", xlabel="is read (blue: allowed)")
+axes[1].set(title="An encoder: it can", xlabel="is read (blue: allowed)")
 figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
@@ -131,7 +130,7 @@ class OurLayer(nn.Module):
 
 
 # %% [markdown]
-# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for two comparisons.)
+# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for comparison.)
 
 
 # %%
@@ -180,6 +179,14 @@ with_mask = [change_by_padding(seed, masked=True) for seed in range(5)]
 compare_guess(guess, np.mean(no_mask), unit="per cent")
 claim(padding_moves=np.mean(no_mask), padding_moves_with_mask=max(with_mask) / 100)
 
+# %% tags=["figure", "folded"]
+ax = plt.subplots(figsize=(5.6, 1.9))[1]
+ax.plot(with_mask, [0] * 5, "o", color="C0")
+ax.plot(no_mask, [1] * 5, "o", color="C1")
+ax.set(yticks=(0, 1), yticklabels=("with a mask", "without"), ylim=(-0.5, 1.5))
+ax.set(xlabel="change of [CLS] (per cent)", title="Padding moves it, in each of five encoders")
+figure("padding", alt="Five dots between 20 and 35 per cent without a mask, all at 0 with one.")
+
 # %% [markdown]
 # A quarter, for attention gave weight to eight empty positions. What an encoder says of a statement then depends on who else is in the batch. A **padding mask** masks those positions as *keys* (PyTorch has it as `key_padding_mask`, with True where a token may *not* be read). As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
 
@@ -206,8 +213,6 @@ def padding_mask(tokens):
 # With these two pieces and a **head**, a linear layer at every position, the model is whole. The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`.
 
 # %%
-from coursekit.layers.attention import allow_present
-
 readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))
 
 
@@ -423,15 +428,14 @@ claim(dry_found_by_encoders=min(found["both sides"]), dry_found_by_gpt=found["a 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(6.4, 3.5))[1]
-for ax, model in zip(axes, (gpt, both), strict=True):
+titles = "A GPT: one heap", "Both sides: two meanings"
+for ax, model, title in zip(axes, (gpt, both), titles, strict=True):
     v = vectors_of_dry(model)
     spots = (v - v.mean(0)) @ torch.pca_lowrank(v, 2, niter=9)[2][:, :2]
     for kind, color in (("kitchen", "C1"), ("weather", "C0")):
         part = [meaning[thing] == kind for thing in things]
         ax.plot(*spots[part].T, "o", color=color, alpha=0.7, markersize=7)
-    ax.set(xticks=[], yticks=[], xlabel="two directions of most variance")
-axes[0].set_title("A GPT: one heap")
-axes[1].set_title("Both sides: two meanings")
+    ax.set(xticks=[], yticks=[], xlabel="two directions of most variance", title=title)
 axes[0].text(0.04, 0.92, "dry … cake", color="C1", transform=axes[0].transAxes, fontweight="bold")
 axes[0].text(0.04, 0.84, "dry … walk", color="C0", transform=axes[0].transAxes, fontweight="bold")
 figure("two-meanings", alt="Vectors of dry: mixed in a GPT, in two groups in an encoder.")
@@ -549,8 +553,7 @@ def draw_rows(table, title):
     for row, (label, values) in enumerate(table.items()):
         ax.text(0, row - 0.36, label, va="center", backgroundcolor="white", zorder=1)
         for k, name in enumerate(methods):
-            spots = [row + 0.15 * k - 0.12] * len(values[name])
-            ax.plot(values[name], spots, "o", color=colors[name], alpha=0.8)
+            ax.plot(values[name], [row + k / 7 - 0.12] * len(values[name]), "o", color=colors[name])
     for k, name in enumerate(methods):
         ax.text((0, 14, 45, 78)[k], -0.85, name, color=colors[name], fontweight="bold")
     ax.axvline(50, ymax=1 - 0.5 / len(table), color="black", linestyle=":", zorder=0)
@@ -566,7 +569,7 @@ figure("by-kind", alt="Six rows of dots: near 100 for a reaction, spread widely 
 #
 # <details><summary>Does that depend on our choices?</summary>We changed one at a time. With another split of the templates (<code>statements(split=7)</code>, seeds 0 to 2): from scratch 83, 87 and 75 per cent, causal 94, 92 and 92. With a head that reads the mean of all vectors (seeds 0 and 1): from scratch 80 and 85, causal 99 and 96. With one that reads <code>[CLS]</code>, as in BERT (seeds 0 to 2), from scratch: 85, 70 and 84.</details>
 #
-# They are right about *different* things. A reaction gives the label away (*people smiled*), and all get it. With two clauses the bag keeps up: in *they thought the cake would be dry but …* the bigram *be dry* can only be an expectation. At *it was not a dry cake today* it gets 43 per cent, for *not* is no neighbour of *dry*; every network does better. And at *nobody found the cake dry today* most are worse than a coin.
+# They are right about *different* things. A reaction gives the label away (*people smiled*), and all get it. With two clauses the bag keeps up: in *they thought the cake would be dry but …* the bigram *be dry* can only be an expectation. At *it was not a dry cake today* it gets 43 per cent, for *not* is no neighbour of *dry*; every network does better. And at *nobody found the cake dry today* the bag and most networks that read both ways are worse than a coin.
 #
 # ## 10.6 Which word does it rely on?
 
@@ -584,8 +587,7 @@ def time_first(one):  # nobody found the stew stale today . -> today nobody foun
 
 known = {one.text for one in train}
 nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
-new = [one for one in nobody if time_first(one) not in known]  # in neither order
-print(f"{len(new)} of {len(nobody)} statements are new in either order")
+new = [one for one in nobody if time_first(one) not in known]  # in neither order: 40 of 64
 
 # %% [markdown]
 # **Predict.** *Today nobody found the stew stale*: it turned out well, says the first pre-trained network, and rightly. What does it say of *nobody found the stew stale today*?
@@ -610,7 +612,7 @@ fail = last < 50
 claim(time_first_at_least=front.min(), of_six_below_a_coin=fail.sum())
 
 # %% [markdown]
-# It turned out badly, it says, as though *nobody* were not there. So it goes with all such statements: with the time in front nearly all are right; with the time at the end four of the six networks that read both ways are right less often than a coin.
+# It turned out badly, it says, as though *nobody* were not there. So it goes with all such statements (we ask of the 40 that the training has in neither order): with the time in front nearly all are right; with the time at the end four of the six networks that read both ways are right less often than a coin.
 #
 # Why? Two suspects. The *end*: training has `{w} found the {s} {x} {t}`, and *found the stew stale today* looks like it. Or the *beginning*: training has `nobody found the {s} {o} so {r}`, the only template there that begins with *nobody*, and in its 64 statements the reaction gives the label away. So a *nobody* in the first position never had to be read.
 #
@@ -629,7 +631,7 @@ figure(
 )
 
 # %% [markdown]
-# It isn't the end: without the time, the four that failed still do. With a full stop in front all six get 73 per cent or more. So what they miss is a *nobody* that stands first, and no statement of their training asked for it. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). A test of the templates of the training can't show it, because there it holds. (McCoy et al. 2020 found the same in BERT, fine-tuned with a hundred seeds: equally good on the usual test, and very different on a new kind of sentence.)
+# It isn't the end: without the time, the four that failed still do. With a full stop in front all six get 73 per cent or more. So what they miss is a *nobody* that stands first, and no statement of their training asked for it. (The bag, which knows no positions, gains nothing.) A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). A test of the templates of the training can't show it, because there it holds. (McCoy et al. 2020 found the same in BERT, fine-tuned with a hundred seeds: equally good on the usual test, and very different on a new kind of sentence.)
 #
 # Type a statement of your own, in the words of the others, and see what each kind of network says:
 
@@ -637,7 +639,6 @@ figure(
 # %% tags=["live"]
 def judge(text):  # words that the statements don't have are left out
     known = " ".join(word for word in text.split()[:23] if word in ids)
-    print(known)
     for name, models in networks.items():
         print(f"{name:14} p(good) =", *(f"{p_good(one, [known]).item():.2f}" for one in models))
 
@@ -664,7 +665,7 @@ type_text(judge, "today nobody found the walk dry .")
 # > accuracy(again, others), accuracy(again, rest)
 # > ```
 # >
-# > <details><summary>What we found</summary>FOUND</details>
+# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 0, 75 and 34 per cent with none added, 31, 97 and 56 with one, 84, 91 and 84 with four, 56, 97 and 100 with sixteen. On the other templates: 90, 99 and 92; 82, 95 and 97; 79, 94 and 89; 81, 91 and 93. So four statements beside 2,176 bring all three to 84 or more. More was not better in every network, and the other templates lost a few points on average. Their training was at fault: nothing in it told the two readings apart. But which of the readings that fit it a network picks is its own: the second got 75 without any. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
 
 # %% [markdown]
 # ## What you now have
