@@ -299,8 +299,7 @@ for i, j in np.ndindex(*weights.shape):
     if weights[i, j] > 0.1:
         color = "white" if weights[i, j] > 0.6 else "black"
         ax.text(j, i, f"{weights[i, j]:.1f}", ha="center", va="center", color=color)
-ax.set_xticks(range(7), write(source[0]))
-ax.set_yticks(range(8), write(answer[0]))
+ax.set(xticks=range(7), yticks=range(8), xticklabels=write(source[0]), yticklabels=write(answer[0]))
 ax.set(xlabel="reads", ylabel="writes", title="One sequence, mean of four heads")
 ax.grid(visible=False)
 figure("where-it-looks", alt="Weights of the cross-attention: most lie on the antidiagonal.")
