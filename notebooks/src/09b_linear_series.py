@@ -350,7 +350,7 @@ _ = score("AR(2)", actual, past_mean, forecasts["AR(2)"], lags=4)
 claim(growth_crisis_part=(of_mean - of_ar)[-4:-1].sum() / (of_mean - of_ar).sum())
 
 # %% [markdown]
-# From here on, **± is two standard errors of $R^2$**: 23 % ± 17. That bar leaves 0 out, and the ratio, 1.5, doesn't. Why? The bar weighs the mean's errors with $\rho=0.77$, the test with 1, and at 1 the crisis stands out more. Two thirds of the lead were won from October 2008 to June 2009. Where two honest ways disagree, don't pick one: the data can't settle it.
+# From here on, **± is two standard errors of $R^2$**: 23 % ± 17. That bar leaves 0 out, and the ratio, 1.5, doesn't. Why? The bar weighs the mean's errors with $\rho=0.77$, the test with 1, and at 1 the crisis stands out more. Two thirds of the lead were won from October 2008 to June 2009. So the data can't settle it.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.2 (investigate, 25 minutes).** How far back should the fitting window go? Older quarters are more data, but perhaps of another economy. Let `ar_2(past[-w:])` and `past[-w:].mean()` walk with **rolling** windows of $w$ = 20, 40, 80 quarters and the **expanding** one, all. Fill in the table: each RMSE, and how many standard errors (`compare_losses`, $L=4$) each window is behind all. Which forecast needs a long past, and why?
@@ -478,7 +478,7 @@ claim(growth_ar2_bar=of_growth["ar2"][1], growth_var_bar=of_growth["var"][1])
 scoreboard("growth")
 
 # %% [markdown]
-# Every forecast except "last value" beats the mean, four of them by slightly more than their bar. The VAR saves most, 35 %. But it is the best of six, and no bar is wider among the five.
+# Every forecast except "last value" beats the mean, four of them by slightly more than their bar. The VAR saves most, 35 %. But it is the best of six, and its bar is the widest of the five.
 #
 # ## 9b.5 The return: is there anything to know?
 #
@@ -589,7 +589,7 @@ axes[0].set_title('Ask noise what "no better than the mean" looks like')
 figure("noise", alt="Ratios on noise lie below 0; given back, around 0, with ours right of 1.65.")
 
 # %% [markdown]
-# On noise, the ratio as it is is $-0.8$ on average: an AR(2) that is merely level with the mean has already found something. Given back, noise comes above 1.65 in 4 % of the series. The return's AR(1) stands at 2.3, growth's AR(2) at 1.7 and the VAR, the best of five, at 2.0.
+# On noise, the ratio as it is is $-0.8$ on average: an AR(2) that is merely level with the mean has already found something. Given back, noise comes above 1.65 in 4 % of the series. (Only a lead counts here, so the limit has one side: 1.65, which chance should exceed once in twenty times.) The return's AR(1) stands at 2.3, growth's AR(2) at 1.7 and the VAR, the best of five, at 2.0.
 #
 # So there probably *was* something to know: in growth by a hair, and in the return half a per cent of the squared error, nine tenths of it won in 2008 and 2009. Whether it is still there, the years since can't tell.
 #

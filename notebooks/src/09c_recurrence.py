@@ -238,7 +238,7 @@ claim(fixed_factor_own_task=min(*adds_first, *leaky_last))
 claim(fixed_factor_other_task=max(*adds_last, *leaky_first))
 
 # %% [markdown]
-# In 300 steps the integrator learns to keep, and to overwrite not at all; the leaky one overwrites fairly well, and doesn't keep. Each fixed factor suits one task.
+# In 300 steps the integrator learns to keep, and to overwrite not at all; the leaky one overwrites fairly well, and learns nothing of *first*. Each fixed factor learns one task. (Trained on *last*, the leaky one answers *first* in part: there is another way back, through $U$.)
 #
 # So let the memory *decide* what to multiply by. A **gate** is a number between 0 and 1 for each memory cell, $\sigma(W x_t+U h_{t-1}+b)$ with weights of its own:
 #
@@ -389,7 +389,7 @@ figure("gates", alt="f is high at noise and drops at each symbol; i does the rev
 # %% [markdown]
 # Nobody told the network what its gates are for: at noise it keeps, at a symbol it clears and writes.
 #
-# The LSTM trained on *last* answers *first*, too. Why? In nearly half of the sequences ($1-0.94^{10}$) the last symbol is among the last ten letters: there is a gradient from the start, and weights that work there work farther back. From *first* alone the same LSTM learns nothing, as we see next: it has the gates, but not the gradient.
+# The LSTM trained on *last* answers *first*, too, and the RNN nearly as well. Why? In nearly half of the sequences ($1-0.94^{10}$) the last symbol is among the last ten letters: there is a gradient from the start, and weights that work there work farther back. From *first* alone the same LSTM learns nothing, as we see next: it has the gates, but not the gradient.
 #
 # ## 9c.4 How long a gate stays open
 #
@@ -439,7 +439,7 @@ plt.suptitle("With gates that start open, every seed learns the symbol")
 figure("forget-bias", alt="Left: gradients by steps back. Right: bias 4 and the integrator recall.")
 
 # %% [markdown]
-# In the same 300 steps, an LSTM whose forget bias starts at 4 recalls a symbol after fifty letters, and one whose bias starts at 1 guesses.
+# In the same 300 steps, an LSTM whose forget bias starts at 4 recalls a symbol after fifty letters, and one whose bias starts at 1 guesses. (Its gradient is small, but larger than the gate alone would leave: some comes back through $U$.)
 #
 # But the RNN's gradient starts far below bias 1's, and yet one of five recalled more than half. We follow the five through training.
 
@@ -452,7 +452,7 @@ claim(best_rnn_gradient_left=gradient_back(rnns[np.argmax(rnn_right[50])])[-1])
 claim(bias_4_gradient_left=min(gradient_back(net)[-1] for net in nets_4))
 
 # %% [markdown]
-# After 60 steps a gradient gets through in some RNNs, among them the two that recall best: training can open a path by itself. (Seed 4 had one, too, and guesses.) Yet the best RNN *ends* with next to none. One way to hold a symbol against noise is to pull the state back to where it was; then small changes die out, and the gradient with them (Bengio, Simard and Frasconi 1994). It isn't the only way: in all LSTMs with bias 4 a gradient is left at the end. A factor near 1 helps to *learn* from far away; to remember, it isn't needed.
+# After 60 steps a gradient gets through in some RNNs, among them the two that recall best: training can open a path by itself. (Seed 4 had one, too, and guesses.) Yet the best RNN *ends* with next to none. One way to hold a symbol against noise is to pull the state back to where it was; then small changes die out, and the gradient with them (Bengio, Simard and Frasconi 1994). It isn't the only way: in all LSTMs with bias 4 a gradient is left at the end. A factor near 1 helps to *learn* from far away; to remember, this RNN didn't need it.
 #
 # Does it take a gate? Start an RNN with a factor of 1 as in section 9c.2: an orthogonal $U$ (Saxe et al. 2014), and inputs so small (a tenth) that the tanh stays near its linear part. Both tasks, each at its own learning rate; *last* also for 1,000 steps.
 
@@ -471,7 +471,7 @@ _, (_, longer) = try_both("the same, 1,000 steps", orthogonal, draw_last, steps=
 claim(orthogonal_first=first.min(), orthogonal_last=last.mean(), orthogonal_longer=longer.min())
 
 # %% [markdown]
-# So it doesn't take a gate to keep a symbol, nor, with more steps, to overwrite one. But the LSTM learnt *last* in 300 steps, and the orthogonal RNN only in part. What gates buy here is speed: a likely reason is that they open and shut letter by letter, while a single $U$ has to serve keeping and forgetting alike.
+# So it doesn't take a gate to keep a symbol, nor, with more steps, to overwrite one. Even the plain RNN of section 9c.3 learnt much of both from *last*, where some symbols are near. But the LSTM learnt both with every seed. (It has four times the weights.) A likely reason: its gates open and shut letter by letter, while a single $U$ has to serve keeping and forgetting alike. And *first* by itself, where every symbol is fifty letters back, only a factor near 1 has taught reliably.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9c.2 (investigate, 25 minutes).** What does it cost to start a gate wider open? Train three LSTMs with each of the forget biases 1, 4, 6 and 8 for 300 steps on each task (two minutes in all), and note the three accuracies on what they were trained on: first at `lr=0.003`, then at `lr=0.01`. Is one bias best at both tasks? What would you have written after the first half?
