@@ -539,7 +539,7 @@ def kind_of(one):  # what decides the label of a statement
     return "it was not a dry cake today" if "not" in form else "today it was a fresh cake"
 
 
-kinds = list(dict.fromkeys(sorted(map(kind_of, test), key=lambda kind: ("nob" in kind, kind))))
+kinds = sorted(set(map(kind_of, test)))
 score = {kind: by_method([one for one in test if kind_of(one) == kind]) for kind in kinds}
 bag, *others = score["it was not a dry cake today"].values()
 claim(bag_on_denials=bag[0], networks_on_denials=min(map(min, others)))
@@ -581,13 +581,11 @@ def p_good(model, texts):  # the probability that it turned out well
 
 
 def time_first(one):  # nobody found the stew stale today . -> today nobody found …
-    words = one.text.split()[:-1]
-    return " ".join([*words[5:], *words[:5], "."])
+    return " ".join([*one.text.split()[5:-1], *one.text.split()[:5], "."])
 
 
-known = {one.text for one in train}
 nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
-new = [one for one in nobody if time_first(one) not in known]  # in neither order: 40 of 64
+new = [one for one in nobody if time_first(one) not in {other.text for other in train}]
 
 # %% [markdown]
 # **Predict.** *Today nobody found the stew stale*: it turned out well, says the first pre-trained network, and rightly. What does it say of *nobody found the stew stale today*?
@@ -608,30 +606,37 @@ print(f"p(good) = {p[0]:.2f}: {stew[0]}\np(good) = {p[1]:.2f}: {stew[1]}")
 forms = {"today nobody found the stew stale": after(time_first)}
 forms["nobody found the stew stale today"] = after(lambda one: one.text)
 front, last = (np.array(f["pre-trained"] + f["from scratch"]) for f in forms.values())
-fail = last < 50
-claim(time_first_at_least=front.min(), of_six_below_a_coin=fail.sum())
+claim(time_first_at_least=front.min(), of_six_below_a_coin=(last < 50).sum())
 
 # %% [markdown]
-# It turned out badly, it says, as though *nobody* were not there. So it goes with all such statements (we ask of the 40 that the training has in neither order): with the time in front nearly all are right; with the time at the end four of the six networks that read both ways are right less often than a coin.
+# It turned out badly, it says, as though *nobody* were not there. So it goes with all such statements (we ask of the 40 of 64 that the training has in neither order): with the time in front nearly all are right; with the time at the end four of the six networks that read both ways, and a causal one, are right less often than a coin.
 #
-# Why? Two suspects. The *end*: training has `{w} found the {s} {x} {t}`, and *found the stew stale today* looks like it. Or the *beginning*: training has `nobody found the {s} {o} so {r}`, the only template there that begins with *nobody*, and in its 64 statements the reaction gives the label away. So a *nobody* in the first position never had to be read.
+# Why? One template of the training begins with *nobody*, `nobody found the {s} {o} so {r}`, and in its 64 statements the reaction gives the label away. So a *nobody* in the first place never had to be read.
 #
-# Each suspect can be tested with a **minimal pair**, two statements that differ in one thing. Remove the time: if it is the end, the answers become right. Put a full stop in front: it says nothing, but *nobody* is no longer first.
+# A **minimal pair** tests that, two statements that differ in one thing. Put a full stop in front, and *nobody* is no longer first. But then all words also stand one place further on. So try each by itself: leave the statement as it is, and move only the *position vectors* by one.
+
 
 # %% tags=["nbval-ignore-output"]
-forms["nobody found the stew stale"] = after(lambda one: " ".join([*one.text.split()[:5], "."]))
+def move_positions(by):
+    for one in (one for models in networks.values() for one in models):
+        one.encoder.positions.weight.data = one.encoder.positions.weight.data.roll(-by, 0)
+
+
 forms[". nobody found the stew stale today"] = after(lambda one: ". " + one.text)
-*_, no_time, stop_first = (np.array(f["pre-trained"] + f["from scratch"]) for f in forms.values())
-claim(without_the_time_at_most=no_time[fail].max(), full_stop_first_at_least=stop_first.min())
+move_positions(1)
+forms["nobody found the stew stale today, its positions moved by one"] = after(lambda one: one.text)
+move_positions(-1)
+*_, stop_first, one_on = (np.array(f["pre-trained"] + f["from scratch"]) for f in forms.values())
+claim(full_stop_first_at_least=stop_first.min(), positions_moved_at_least=one_on.min())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-draw_rows(forms, "A full stop in front repairs it")
-figure(
-    "nobody", alt="Accuracies are low where nobody is first, high where a full stop precedes it."
-)
+draw_rows(forms, "One place further on, the same words are understood")
+figure("nobody", alt="Accuracies: low as it is, high with the position vectors moved by one.")
 
 # %% [markdown]
-# It isn't the end: without the time, the four that failed still do. With a full stop in front all six get 73 per cent or more. So what they miss is a *nobody* that stands first, and no statement of their training asked for it. (The bag, which knows no positions, gains nothing.) A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). A test of the templates of the training can't show it, because there it holds. (McCoy et al. 2020 found the same in BERT, fine-tuned with a hundred seeds: equally good on the usual test, and very different on a new kind of sentence.)
+# With the full stop all six get 73 per cent or more. With no word added, and *nobody* still first, 68 or more. So it isn't the order of the words. The networks have tied *nobody* to a *number*: in the place of that one template it may be ignored, one further on, where `{t} nobody found …` has it, it counts. Learned absolute positions allow a rule for each place; relative ones, such as the rotary positions of lesson 6, don't.
+#
+# (Moving the positions is no remedy: most networks lose 5 to 20 points on the whole test.) A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). A test of the training's templates can't show it, because there it holds. (McCoy et al. 2020 found the same in BERT, fine-tuned with a hundred seeds: equal on the usual test, very different on a new kind of sentence.)
 #
 # Type a statement of your own, in the words of the others, and see what each kind of network says:
 
@@ -648,12 +653,12 @@ type_text(judge, "today nobody found the walk dry .")
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests this template no more), and measure on others of it, and on the other templates, with the seeds 0, 1 and 2. Fill in the table. Were more always better? What was wrong: the networks, or what they were shown?
 # >
-# > | statements added | accuracy on 32 others | on the other templates |
-# > |---|---|---|
-# > | 0 | | |
-# > | 1 | | |
-# > | 4 | | |
-# > | 16 | | |
+# > | statements added | accuracy on 32 others | on these without *today* | on the other templates |
+# > |---|---|---|---|
+# > | 0 | | | |
+# > | 1 | | | |
+# > | 4 | | | |
+# > | 16 | | | |
 # >
 # > To start with:
 # >
@@ -661,11 +666,12 @@ type_text(judge, "today nobody found the walk dry .")
 # > order, seed = np.random.default_rng(0).permutation(64), 0
 # > added, others = [nobody[i] for i in order[:4]], [nobody[i] for i in order[32:]]
 # > rest = [one for one in test if one not in nobody]
+# > bare = [replace(one, text=" ".join([*one.text.split()[:5], "."])) for one in others]
 # > again = answer_of(fine_tune(pretrained[seed], seed, part=train + added, lr=3e-3))
-# > accuracy(again, others), accuracy(again, rest)
+# > accuracy(again, others), accuracy(again, bare), accuracy(again, rest)
 # > ```
 # >
-# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 0, 75 and 34 per cent with none added, 31, 97 and 56 with one, 84, 91 and 84 with four, 56, 97 and 100 with sixteen. On the other templates: 90, 99 and 92; 82, 95 and 97; 79, 94 and 89; 81, 91 and 93. So four statements beside 2,176 bring all three to 84 or more. More was not better in every network, and the other templates lost a few points on average. Their training was at fault: nothing in it told the two readings apart. But which of the readings that fit it a network picks is its own: the second got 75 without any. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
+# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 9, 72 and 44 per cent with none added, 25, 100 and 47 with one, 88, 97 and 62 with four, 62, 78 and 100 with sixteen. On the same without *today*: 0, 72 and 53; 16, 91 and 53; 16, 84 and 53; 66, 66 and 97. On the other templates: 88, 99 and 89; 84, 91 and 99; 76, 96 and 86; 91, 92 and 92. So a few statements help most, and none of the three networks in the same way: more was not always better, and four may teach the template and not the word (seed 0: 88 with *today*, 16 without). Their training was at fault: nothing in it told the two readings apart, and which of them a network picks is its own. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
 
 # %% [markdown]
 # ## What you now have
