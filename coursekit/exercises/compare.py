@@ -23,6 +23,7 @@ def agree(
     *,
     tolerance: float = 1e-6,
     names: Sequence[str] = (),
+    same_dtype: bool = False,
 ) -> None:
     """Call both with the arguments of each case and compare what they return.
 
@@ -31,6 +32,7 @@ def agree(
 
     Args:
         names: of the arguments, for the message; where a case is more than a call of the solution.
+        same_dtype: whether a tensor must have the type of the expected one, too.
 
     Raises:
         NotYet: at the first case where the solution fails or answers otherwise.
@@ -52,6 +54,8 @@ def agree(
                 f"{call} raised {type(problem).__name__}: {problem}\n  expected {_brief(expected)}"
             ) from problem
         fault = _difference(answer, expected, tolerance)
+        if same_dtype and not fault and answer.dtype != expected.dtype:
+            fault = f"its type is {answer.dtype}, not {expected.dtype}"
         if fault:
             raise NotYet(
                 f"{call}\n  gave     {_brief(answer)}\n  expected {_brief(expected)}\n  {fault}"

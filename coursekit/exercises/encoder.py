@@ -59,7 +59,7 @@ def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:
             return mask[:, :, query : query + 1]
         return mask
 
-    agree(as_one_row, reference, cases)
+    agree(as_one_row, reference, cases, same_dtype=True)
 
 
 def check_hide_tokens(
@@ -78,7 +78,7 @@ def check_hide_tokens(
         (tokens, draw, torch.zeros(1, 6), word),
         (tokens, draw, kind, word),
         (torch.tensor([[1, 7, 2, 0, 4, 3]]), torch.zeros(1, 6), kind, word),
-        (tokens, torch.tensor([[0.15, 0.149, 0.16, 0.0, 1.0, 1.0]]), torch.zeros(1, 6), word),
+        (tokens, torch.tensor([[0.0, 0.15, 0.149, 0.16, 1.0, 1.0]]), torch.zeros(1, 6), word),
         (tokens, torch.zeros(1, 6), torch.tensor([[0.5, 0.8, 0.79, 0.9, 0.89, 0.91]]), word),
         (
             torch.tensor([[1, 7, 8], [1, 9, 6]]),

@@ -31,11 +31,13 @@ def check_cross_attention(solution: Callable[[Tensor, Tensor, Tensor, nn.Module]
     x, memory = (draw_quarters(g, 1, n, 4) for n in (2, 3))
     texts, memories = (draw_quarters(g, 2, n, 4) for n in (4, 3))
     everything = torch.ones(1, 1, 1, 3, dtype=torch.bool)
+    first_two = torch.tensor([True, True, False])[None, None, None]
     own = torch.tensor([[True, True, False], [True, True, True]])[:, None, None]
     cases = [
         (x, memory, everything, _Layer(4, 1)),
         (x, memory, everything, _Layer(4, 2)),
         (texts, memories, own, _Layer(4, 2)),
+        (-9 * x, memory, first_two, _Layer(4, 1)),
     ]
 
     def reference(x: Tensor, memory: Tensor, readable: Tensor, layer: _Layer) -> Tensor:

@@ -36,7 +36,7 @@ def fit_logistic(
 ) -> Float[Tensor, "M K"]:
     """Return the weights that minimise the cross-entropy plus `decay` times their squares.
 
-    Logistic regression, by L-BFGS; convex, so that nothing depends on the start.
+    Logistic regression, by L-BFGS; convex, so the starting point doesn't matter.
     """
     weights = torch.zeros(counts.shape[1], n_label, device=counts.device, requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=1000, line_search_fn="strong_wolfe")

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10 · What does attention learn if it may look both ways?
 #
-# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? You build an encoder, the half of the transformer that does, train it to fill in blanks and to tell whether a sentence reports a good outcome, and find out which words it goes by.
+# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? You build an encoder, the half of the transformer that does, train it to fill in blanks and to tell whether a sentence reports a good outcome, and find out which words it relies on.
 #
 # **Before**: lesson 6 (attention, heads, the block, a GPT you wrote).
 #
@@ -10,6 +10,8 @@
 # **Sources**: the encoder is that of Vaswani et al. (2017); BERT, masked tokens and the rule of 15, 80, 10 and 10 per cent are by Devlin et al. (2019). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -29,13 +31,15 @@ device = setup("10_encoder", seed=42)
 #
 # A *round of funding* is not a *round of drinks*. For BERT (uncased) both are token 2461 of its 30,522, and so the same row of its embedding table. Two meanings, one vector.
 #
-# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. Each is made from a **template** by filling in its blanks: 2,176 for training, 512 for validation, and 896 for the test. No template is in two of these: the 8 of validation and the 14 of the test are all new.
+# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. There are twelve things in four domains, and six adjectives for each domain. Each statement is made from a **template** by filling in its blanks: 2,176 for training, 512 for validation, and 896 for the test. No template is in two of these: the 8 of validation and the 14 of the test are all new.
 #
 # In a template, `{s}` is the thing, `{x}` how it was, `{o}` the opposite of that, `{w}` who says so, `{t}` when, and `{r}` what people did.
 
 # %%
 train, validation, test = statements()
 ids = number_words([one.text for one in train])
+for things, good, bad in DOMAINS.values():
+    print(f"{things:22} good: {good:24} bad: {bad}")
 for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, f"{one.text:68}", one.template)
 
@@ -48,7 +52,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
 guess = None  # a distance, such as 0.5
 
 # %%
-from coursekit.layers.attention import MultiHeadAttention, attend, attend_past
+from coursekit.layers.attention import MultiHeadAttention, allow_present, attend, attend_past
 
 
 def encode(text):
@@ -71,10 +75,9 @@ for ax, allowed in zip(axes, (np.tril(np.ones((5, 5))), np.ones((5, 5))), strict
     ax.imshow(allowed, cmap="Blues", vmin=0, vmax=1.6)
     ax.plot([4], [3], "o", markersize=22, markerfacecolor="none", color="C1", markeredgewidth=3)
     ax.set(xticks=range(5), xticklabels=cake_words, yticks=range(5), yticklabels=cake_words)
-    ax.set_xlabel("is read (blue: allowed)")
     ax.grid(visible=False)
-axes[0].set(title="A GPT: dry can't see cake", ylabel="reads")
-axes[1].set_title("An encoder: it can")
+axes[0].set(title="A GPT: dry can't see cake", ylabel="reads", xlabel="is read (blue: allowed)")
+axes[1].set(title="An encoder: it can", xlabel="is read (blue: allowed)")
 figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
@@ -115,7 +118,7 @@ class OurLayer(nn.Module):
         super().__init__()
         self.n_head = n_head
         self.attention = nn.ModuleDict({name: nn.Linear(d, d) for name in ("q", "k", "v", "out")})
-        self.norm_1, self.norm_2 = nn.LayerNorm(d, eps=1e-12), nn.LayerNorm(d, eps=1e-12)
+        self.norm_1, self.norm_2 = (nn.LayerNorm(d, eps=1e-12) for _ in range(2))  # as BERT
         expand, back = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
         self.feed_forward = nn.ModuleDict({"expand": expand, "out": back})
 
@@ -127,7 +130,7 @@ class OurLayer(nn.Module):
 
 
 # %% [markdown]
-# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for two comparisons.)
+# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for comparison.)
 
 
 # %%
@@ -151,7 +154,7 @@ class OurEncoder(nn.Module):
 # %% [markdown]
 # A batch is a rectangle, and statements are not equally long. So the short ones are padded with a token that means nothing, **padding**, which has the number 0. Position 0 gets `[CLS]`, whose vector is free to collect what the whole statement says.
 #
-# **Predict.** A statement of seven tokens stands in a batch beside the longest, which has fifteen, so it gets eight tokens of padding. By what percentage does the vector of its `[CLS]` change, in an encoder without any mask?
+# **Predict.** A statement of seven tokens stands in a batch beside the longest, which has fifteen, so it gets eight tokens of padding. By what percentage does the vector of its `[CLS]` change, in an untrained encoder without any mask?
 
 # %% tags=["predict"]
 guess = None  # per cent, such as 1
@@ -161,37 +164,34 @@ guess = None  # per cent, such as 1
 dry_cake = encode("[CLS] we had a dry cake .").to(device)
 
 
-def change_by_padding(seed, masked):
+def change_by_padding(seed, masked, n_pad=8):
     torch.manual_seed(seed)
-    ours, change = OurEncoder(len(ids)).to(device), []
-    for n_pad in range(9):
-        padded = F.pad(dry_cake, (0, n_pad))
-        allowed = padded > 0 if masked else padded >= 0
-        with torch.no_grad():
-            change.append(ours(padded, allowed[:, None, None])[0, 0])
-    return [100 * ((one - change[0]).norm() / change[0].norm()).item() for one in change]
+    ours, n = OurEncoder(len(ids)).to(device), 7 + n_pad
+    allowed = torch.arange(n, device=device) < (7 if masked else n)  # of what is read
+    with torch.no_grad():
+        alone = ours(dry_cake, allowed[:7].expand(7, 7))[0, 0]
+        padded = ours(F.pad(dry_cake, (0, n_pad)), allowed.expand(n, n))[0, 0]
+    return 100 * ((padded - alone).norm() / alone.norm()).item()
 
 
-no_mask = np.array([change_by_padding(seed, masked=False) for seed in range(5)])
-with_mask = np.array([change_by_padding(seed, masked=True) for seed in range(5)])
-compare_guess(guess, no_mask[:, -1].mean(), unit="per cent")
-claim(padding_moves=no_mask[:, -1].mean(), padding_moves_with_mask=with_mask.max() / 100)
+no_mask = [change_by_padding(seed, masked=False) for seed in range(5)]
+with_mask = [change_by_padding(seed, masked=True) for seed in range(5)]
+compare_guess(guess, np.mean(no_mask), unit="per cent")
+claim(padding_moves=np.mean(no_mask), padding_moves_with_mask=max(with_mask) / 100)
 
 # %% tags=["figure", "folded"]
-plt.figure(figsize=(5.8, 3.4))
-plt.plot(no_mask.T, color="C1", linewidth=0.8)
-plt.plot(with_mask.T, color="C0", linewidth=2)
-plt.text(0.2, 24, "without a mask\n(five untrained encoders)", color="C1")
-plt.text(8, 1.5, "with one: 0", color="C0", ha="right")
-plt.gca().set(xlabel="tokens of padding", ylabel="change of [CLS] (per cent)", xlim=(0, 8))
-plt.title("Padding moves the vector of [CLS]")
-figure("padding", alt="Five curves rise with the padding; with a mask the change is zero.")
+ax = plt.subplots(figsize=(5.6, 1.9))[1]
+ax.plot(with_mask, [0] * 5, "o", color="C0")
+ax.plot(no_mask, [1] * 5, "o", color="C1")
+ax.set(yticks=(0, 1), yticklabels=("with a mask", "without"), ylim=(-0.5, 1.5))
+ax.set(xlabel="change of [CLS] (per cent)", title="Padding moves it, in each of five encoders")
+figure("padding", alt="Five dots between 20 and 35 per cent without a mask, all at 0 with one.")
 
 # %% [markdown]
-# Attention gave weight to eight empty positions. What an encoder says of a statement then depends on who else is in the batch. A **padding mask** masks those positions as *keys*. As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
+# A quarter, for attention gave weight to eight empty positions. What an encoder says of a statement then depends on who else is in the batch. A **padding mask** masks those positions as *keys* (PyTorch has it as `key_padding_mask`, with True where a token may *not* be read). As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries, the last axis is what is read.
+# > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries, the last axis is what is read. Attention needs it to be of the type `torch.bool`.
 # >
 # > <details><summary>Hint</summary>Index with <code>None</code> to make a new axis.</details>
 
@@ -213,8 +213,6 @@ def padding_mask(tokens):
 # With these two pieces and a **head**, a linear layer at every position, the model is whole. The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`.
 
 # %%
-from coursekit.layers.attention import allow_present
-
 readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))
 
 
@@ -267,9 +265,9 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Two encoders train on the statements without their labels: one as above, one with the causal mask on top, which reads only what stands to the left. All else is the same.
+# Two kinds of encoder train on the statements without their labels: one as above, with three seeds, and one with the causal mask on top, which reads only what stands to the left. All else is the same.
 #
-# No GPT trains like that, though. So a third network of the same size trains as a GPT does, for as many steps: it predicts *every* next word, and nothing is masked. (`fit` runs the five lines of lesson 2; the learning rate rises for a tenth of the steps and then falls along half a cosine.)
+# No GPT trains like that, though. So another network of the same size trains as a GPT does, for as many steps: it predicts *every* next word, and nothing is masked. (`fit` runs the five lines of lesson 2; the learning rate rises for a tenth of the steps and then falls along half a cosine.)
 
 # %%
 from coursekit.evaluate.likelihood import next_token_loss
@@ -311,8 +309,11 @@ def pretrain(seed, causal=False, task=hide_some):
 
 # %% tags=["nbval-ignore-output"]
 tokens = our_batch([one.text for one in train])
-left, both = pretrain(42, causal=True), pretrain(42)
-gpt = pretrain(42, causal=True, task=next_words)
+pretrained = [pretrain(seed) for seed in range(3)]
+
+# %% tags=["nbval-ignore-output"]
+both = pretrained[0]
+left, gpt = pretrain(0, causal=True), pretrain(0, causal=True, task=next_words)
 
 # %% [markdown]
 # **Predict.** What fraction of the masked tokens does the bidirectional encoder recover, in statements of templates that it has never seen? Always answering with the most frequent token, the full stop, is right 8 % of the time.
@@ -328,17 +329,17 @@ with torch.no_grad():
     answers = {"left only": left(inputs)[asked], "both sides": both(inputs)[asked]}
     before = gpt(t_tokens)[:, :-1]  # position t of a GPT predicts token t + 1,
     answers["a GPT"] = before[asked[:, 1:]]  # so what is asked moves by one, too
-y, loss, found_words = targets[asked], {}, {}
+y, loss = targets[asked], {}
+recovered = {name: (answers[name].argmax(1) == y).float().mean().item() for name in answers}
+compare_guess(guess, recovered["both sides"])
 for name, logits in answers.items():
-    loss[name] = Score(F.cross_entropy(logits, y), on=y)
-    found_words[name] = (logits.argmax(1) == y).float().mean().item()
-compare_guess(guess, found_words["both sides"])
-print(*(f"{k:10} loss {loss[k].value:.2f}, right {found_words[k]:.1%}" for k in loss), sep="\n")
+    loss[name] = Score(F.cross_entropy(logits, y), on=y)  # and what it is measured on
+    print(f"{name:10} loss {loss[name].value:.2f}, right {recovered[name]:.1%}")
 claim_order(both_sides_beat_left=(loss["both sides"], loss["left only"]))
 claim(gpt_behind_both_sides=loss["a GPT"].value - loss["both sides"].value)
 
 # %% [markdown]
-# The words to the right help, by 0.6 nats. The GPT comes close without them: level in three seeds of four, a third of a nat behind in one. It learns from every word, masked training from one in seven, which is its known cost (Clark et al. 2020), and its left context has no gaps. What the encoder offers is something else: a vector of each word that knows the whole sentence.
+# Of the two that were trained with masks, the one that reads both sides is better by 0.3 nats (0.6 with seed 42). The GPT comes close to it all the same: level in three seeds of four, a third of a nat behind in one. It learns from every word, masked training from one in seven, which is its known cost (Clark et al. 2020), and its left context has no gaps. (All were stopped after 1,000 steps.)
 #
 # Let it fill in a blank, before *cake* and before *walk*:
 
@@ -359,37 +360,94 @@ for ax, (thing, domain) in zip(axes, {"cake": "kitchen", "walk": "weather"}.item
     ax.invert_yaxis()
     ax.set(title=f"it was a … {thing} today", xlabel="probability", xlim=(0, 0.26))
 axes[1].text(0.98, 0.06, "blue: good\norange: bad", transform=axes[1].transAxes, ha="right")
-figure(
-    "blank", alt="Words of the kitchen for a cake, of the weather for a walk, good and bad alike."
-)
+figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk, good and bad.")
 
 
 # %% tags=["nbval-ignore-output"]
-def mass_on(frame):  # on words for good and for bad, the mean of the twelve things
+def mass_on(model, frame):  # on words for good and for bad, the mean of the twelve things
     rows = []
     for things, good, bad in DOMAINS.values():
         for thing in things.split():
-            p = fill_in(both, frame.format(thing), len(ids))
+            p = fill_in(model, frame.format(thing), len(ids))
             rows.append([sum(p[word] for word in words.split()) for words in (good, bad)])
     return np.mean(rows, 0)
 
 
-there = mass_on("it was a [MASK] {} today .")
-smiled, grumbled = (
-    mass_on(f"the {{}} was [MASK] so people {did} .") for did in ("smiled", "grumbled")
-)
-claim(words_of_its_kind=there.sum())
-claim(bad_words_when_people_smiled=smiled[1] / smiled.sum())
-claim(bad_words_when_people_grumbled=grumbled[1] / grumbled.sum())
+kind, moved = [], []
+for model in pretrained:
+    kind.append(mass_on(model, "it was a [MASK] {} today .").sum())
+    frames = (f"the {{}} was [MASK] so people {did} ." for did in ("smiled", "grumbled"))
+    smiled, grumbled = (mass_on(model, frame) for frame in frames)
+    bad = [mass[1] / mass.sum() for mass in (smiled, grumbled)]
+    moved.append(bad[1] - bad[0])
+    print("bad words if people smiled {:.2f}, if they grumbled {:.2f}".format(*bad))
+claim(words_of_its_kind=min(kind), grumbling_adds_bad_words=max(moved, key=abs))
 
 # %% [markdown]
-# So this is what it has learned about *dry*: it stands before a cake, like *stale* and *tasty*, and before a walk, like *foggy* and *sunny*. Over all twelve things, 0.94 of the probability goes to adjectives of their kind. But half of it goes to bad ones if *so people smiled* follows, and half if *so people grumbled* does. From masked tokens this encoder has learned what kind of thing is spoken of, not whether that is good. For that it needs labels.
+# So this is what it has learned about *dry*: it stands before a cake, like *stale* and *tasty*, and before a walk, like *foggy* and *sunny*. Over all twelve things, more than 0.9 of the probability goes to adjectives of their kind. But about half of it goes to bad ones if *so people smiled* follows, and just as much if *so people grumbled* does, though the training holds such statements. In 1,000 steps, none of the three encoders has learned from masked tokens what is good and what is bad.
 #
-# ## 10.4 Learning from labels
+# ## 10.4 Two meanings, two vectors
 #
-# Now the labels: **text classification**. A head with two logits reads the vector of `[CLS]` alone. The encoder below it may start from random weights, or from the **pre-trained** ones of the last section; training these further is **fine-tuning**.
+# Has *dry* got two vectors now? The output of an encoder for a word is called its **contextual embedding**. We take that of *dry* in each statement of the test where the thing follows it: *dry* as in cake, and *dry* as in walk. If the meaning is in there, the nearest other vector belongs to the same meaning. It could be near because the same *thing* follows; so we look among the statements with another thing only; there guessing gives about 0.4.
 #
-# Two rivals learn from the same statements. A **bag of words** adds one weight per word, whatever their order, and a sigmoid makes a probability of the sum (logistic regression); ours also has a weight for each pair of neighbours. And a **causal** encoder, from random weights, shows what reading both ways adds: there the head reads the last token, the first that has seen everything.
+# **Predict.** How often does the nearest vector have the same meaning, for the encoder that reads both sides? It was never told that *dry* has two.
+
+# %% tags=["predict"]
+guess = None  # a fraction, such as 0.5
+
+# %%
+meaning = {thing: k for k in ("kitchen", "weather") for thing in DOMAINS[k][0].split()}
+rows, at, things = [], [], []
+for one in test:
+    before, _, after = one.text.partition(" dry ")
+    thing = after.split(" ")[0]
+    if thing in meaning and thing not in before.split():  # it is read after dry only
+        rows, things, at = [*rows, one.text], [*things, thing], [*at, len(before.split()) + 1]
+print(len(rows), "statements, such as:", rows[0])
+
+
+# %% tags=["nbval-ignore-output"]
+@torch.no_grad()
+def vectors_of_dry(model):
+    x = our_batch(rows)
+    return model.encoder(x, readable(x))[range(len(rows)), at].cpu()
+
+
+def same_meaning(model):  # of the nearest vector among those with another thing
+    v = vectors_of_dry(model)
+    apart = torch.cdist(v, v)
+    apart[torch.tensor([[a == b for a in things] for b in things])] = torch.inf
+    nearest = apart.argmin(1).tolist()
+    return np.mean([meaning[a] == meaning[things[k]] for a, k in zip(things, nearest, strict=True)])
+
+
+found = {"a GPT": [same_meaning(gpt)], "both sides": [same_meaning(one) for one in pretrained]}
+compare_guess(guess, found["both sides"][0])
+print(*(f"{name:10} {np.round(found[name], 2)}" for name in found), sep="\n")
+claim(dry_found_by_encoders=min(found["both sides"]), dry_found_by_gpt=found["a GPT"][0])
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 2, figsize=(6.4, 3.5))[1]
+titles = "A GPT: one heap", "Both sides: two meanings"
+for ax, model, title in zip(axes, (gpt, both), titles, strict=True):
+    v = vectors_of_dry(model)
+    spots = (v - v.mean(0)) @ torch.pca_lowrank(v, 2, niter=9)[2][:, :2]
+    for kind, color in (("kitchen", "C1"), ("weather", "C0")):
+        part = [meaning[thing] == kind for thing in things]
+        ax.plot(*spots[part].T, "o", color=color, alpha=0.7, markersize=7)
+    ax.set(xticks=[], yticks=[], xlabel="two directions of most variance", title=title)
+axes[0].text(0.04, 0.92, "dry … cake", color="C1", transform=axes[0].transAxes, fontweight="bold")
+axes[0].text(0.04, 0.84, "dry … walk", color="C0", transform=axes[0].transAxes, fontweight="bold")
+figure("two-meanings", alt="Vectors of dry: mixed in a GPT, in two groups in an encoder.")
+
+# %% [markdown]
+# At *dry* a GPT has not read the thing yet, so its vector can't know, as in 10.1: it finds the meaning no more often than guessing does. The three encoders find it in three cases of four or more, in templates that are new to them. That is what reading both ways buys: a vector of *each word* that knows its sentence. It is what encoders are used for: to tag words, and, as a mean over the words, to compare and to search for texts (Reimers and Gurevych 2019).
+#
+# ## 10.5 Learning from labels
+#
+# Now one label for a whole statement: **text classification**. A head with two logits reads a single vector. The encoder below it may start from random weights, or from the **pre-trained** ones of 10.3; training these further is **fine-tuning**.
+#
+# Two rivals learn from the same statements. A **bag of words** adds one weight per word, whatever their order, and a sigmoid makes a probability of the sum (logistic regression); ours also has a weight for each pair of neighbours (**bigram**). And a **causal** encoder, from random weights, shows what reading both ways adds. BERT's head reads `[CLS]`, which in a causal network has read nothing. So here the heads of all networks read the *last* token: the mask is all that differs.
 
 # %%
 from coursekit.models.bag import count_words, fit_logistic
@@ -403,7 +461,7 @@ def read(part):
 def fit_bag(part, penalty=1e-5):  # 1e-6 and 1e-4 differ by less than a point on validation
     x, y = read(part)
     counts = count_words(x, len(ids), pairs=True, lowest=4)
-    known = counts.any(0)  # the words and pairs that occur
+    known = counts.any(0)  # the words and bigrams that occur
     w = fit_logistic(counts[:, known], y, 2, penalty)
     return lambda x: (count_words(x, len(ids), pairs=True, lowest=4)[:, known] @ w).argmax(1)
 
@@ -411,11 +469,11 @@ def fit_bag(part, penalty=1e-5):  # 1e-6 and 1e-4 differ by less than a point on
 # %%
 class OurClassifier(OurModel):
     def forward(self, tokens):
-        at = (tokens > 0).sum(1) - 1 if self.encoder.causal else 0  # the last token, or [CLS]
-        return super().forward(tokens)[range(len(tokens)), at]
+        last = (tokens > 0).sum(1) - 1
+        return super().forward(tokens)[range(len(tokens)), last]
 
 
-def fine_tune(start, lr, seed, causal=False, part=train):
+def fine_tune(start, seed, causal=False, part=train, lr=6e-3):
     torch.manual_seed(seed)
     model, g = OurClassifier(OurEncoder(len(ids), causal=causal), 2).to(device), seeded(seed)
     if start is not None:
@@ -426,23 +484,22 @@ def fine_tune(start, lr, seed, causal=False, part=train):
 
 
 # %% [markdown]
-# Three seeds of each network, all with the learning rate 0.006, chosen on the validation statements.
+# Three seeds of each network, without dropout; each of the pre-trained ones starts from a pre-training of its own.
 #
-# <details><summary>How the learning rates were chosen</summary>For each kind we trained the seeds 0 and 1 for the same 1,000 steps at four rates. Right on the validation statements, mean of the two, at 0.0015, 0.003, 0.006 and 0.012: pre-trained 82.9, 82.2, 89.6, 90.5; from scratch 85.5, 85.4, 88.2, 82.2; causal 90.0, 96.5, 97.1, 92.7. So 0.006 is the best for two and within a point of it for the third.</details>
+# <details><summary>How the learning rates were chosen</summary>For each kind we trained the seeds 0 and 1 for the same 1,000 steps. Accuracy on the validation statements, mean of the two: pre-trained 88, 95 and 92 at 0.0015, 0.003 and 0.006; from scratch 81, 89 and 79 at 0.003, 0.006 and 0.012; causal 90, 96, 97 and 93 at 0.0015, 0.003, 0.006 and 0.012. So 0.003 for the first and 0.006 for the others.</details>
 
 # %% tags=["nbval-ignore-output"]
-networks = {"pre-trained": [fine_tune(both, 6e-3, seed) for seed in range(3)]}
+networks = {"pre-trained": [fine_tune(pretrained[seed], seed, lr=3e-3) for seed in range(3)]}
 
 # %% tags=["nbval-ignore-output"]
-networks["from scratch"] = [fine_tune(None, 6e-3, seed) for seed in range(3)]
+networks["from scratch"] = [fine_tune(None, seed) for seed in range(3)]
 
 # %% tags=["nbval-ignore-output"]
-networks["causal"] = [fine_tune(None, 6e-3, seed, causal=True) for seed in range(3)]
-every_network = [(name, model) for name in networks for model in networks[name]]
+networks["causal"] = [fine_tune(None, seed, causal=True) for seed in range(3)]
 
 
 # %% tags=["nbval-ignore-output"]
-def right(answer, part):  # per cent
+def accuracy(answer, part):  # per cent
     x, y = read(part)
     return 100 * (answer(x) == y).float().mean().item()
 
@@ -453,58 +510,68 @@ def answer_of(model):
 
 methods = {"bag": [fit_bag(train)]}
 methods |= {name: [answer_of(one) for one in networks[name]] for name in networks}
-learned = {name: [right(one, train) for one in methods[name]] for name in methods}
-whole = {name: [right(one, test) for one in methods[name]] for name in methods}
+
+
+def by_method(part):
+    return {name: [accuracy(one, part) for one in methods[name]] for name in methods}
+
+
+learned, whole = by_method(train), by_method(test)
 for name in methods:
     print(f"{name:13} training {min(learned[name]):5.1f}, test", *(f"{v:.0f}" for v in whole[name]))
+tuned, scratch, causal = (np.array(whole[name]) for name in networks)
+error = (np.var(tuned, ddof=1) / 3 + np.var(scratch, ddof=1) / 3) ** 0.5
 claim(networks_learn_the_training=min(min(learned[name]) for name in networks))
-claim(scratch_over_coin=np.mean(whole["from scratch"]) - 50)
-claim(gain_of_pretraining=np.mean(whole["pre-trained"]) - np.mean(whole["from scratch"]))
-claim(lead_of_causal=np.mean(whole["causal"]) - np.mean(whole["from scratch"]))
+claim(scratch_over_coin=scratch.mean() - 50, lead_of_causal=causal.mean() - scratch.mean())
+claim(gain_in_standard_errors=(tuned.mean() - scratch.mean()) / error)
+
+
+# %%
+def kind_of(one):  # what decides the label of a statement
+    form = one.template
+    if " but " in form:
+        fresh_first = form.index("{x}") < form.index("{o}")
+        return "it was fresh but we expected …" if fresh_first else "we expected dry but it was …"
+    if "{r}" in form:
+        return "it was … so people smiled"
+    if "nobody" in form:
+        return "nobody found the cake dry today"
+    return "it was not a dry cake today" if "not" in form else "today it was a fresh cake"
+
+
+kinds = sorted(set(map(kind_of, test)))
+score = {kind: by_method([one for one in test if kind_of(one) == kind]) for kind in kinds}
+bag, *others = score["it was not a dry cake today"].values()
+claim(bag_on_denials=bag[0], networks_on_denials=min(map(min, others)))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-forms = sorted({one.template for one in test}, key=lambda f: (" but " in f, "{r}" in f, f))
-words = {"s": "cake", "x": "fresh", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
 colors = dict(zip(methods, ("0.4", "C0", "C1", "C2"), strict=True))
-ax = plt.subplots(figsize=(5.6, 8.2))[1]
-for row, form in enumerate(forms):
-    part = [one for one in test if one.template == form]
-    text = form.format(**words).removesuffix(" .")
-    ax.text(0, row - 0.32, text, va="center", fontsize=9, backgroundcolor="white", zorder=1)
-    for k, name in enumerate(methods):
-        values = [right(one, part) for one in methods[name]]
-        ax.plot(values, [row + 0.13 * k - 0.1] * len(values), "o", color=colors[name], markersize=5)
-for k, name in enumerate(methods):
-    ax.text((0, 14, 45, 78)[k], -0.85, name, color=colors[name], fontweight="bold")
-ax.axvline(50, ymax=0.94, color="black", linestyle=":", zorder=0)
-ax.set(xlim=(-3, 103), ylim=(13.5, -1.2), yticks=[], xlabel="right (per cent); dotted: a coin")
-ax.set_title("Right about different things\n(a dot is a seed, a row a template of the test)")
-figure("by-template", alt="Fourteen rows of dots: all near 100 for a reaction, all low for nobody.")
 
-# %% tags=["nbval-ignore-output"]
-pair_blind = [one for one in train if " but " in one.text and one.template.count(" a {") == 2]
-pair_readable = [one for one in train if " but " in one.text and one.template.count(" a {") < 2]
-doubles = [one for one in test if " but " in one.text]
-double = {name: [right(one, doubles) for one in methods[name]] for name in methods}
-bag = methods["bag"][0]
-claim(bag_on_pair_blind=right(bag, pair_blind), bag_on_pair_readable=right(bag, pair_readable))
-claim(bag_on_two_clauses=double["bag"][0], last_causal_on_two_clauses=double["causal"][2])
-denied = [one for one in test if one.template == "it was not a {o} {s} {t} ."]
-denials = [right(answer_of(model), denied) for _, model in every_network]
-claim(bag_on_it_was_not=right(bag, denied), networks_on_it_was_not_at_least=min(denials))
-claim(two_clauses_best_seed=max(double["pre-trained"] + double["from scratch"]))
-claim(two_clauses_worst_seed=min(double["pre-trained"] + double["from scratch"]))
+
+def draw_rows(table, title):
+    ax = plt.subplots(figsize=(5.6, 0.62 * len(table) + 1.4))[1]
+    for row, (label, values) in enumerate(table.items()):
+        ax.text(0, row - 0.36, label, va="center", backgroundcolor="white", zorder=1)
+        for k, name in enumerate(methods):
+            ax.plot(values[name], [row + k / 7 - 0.12] * len(values[name]), "o", color=colors[name])
+    for k, name in enumerate(methods):
+        ax.text((0, 14, 45, 78)[k], -0.85, name, color=colors[name], fontweight="bold")
+    ax.axvline(50, ymax=1 - 0.5 / len(table), color="black", linestyle=":", zorder=0)
+    ax.set(xlim=(-3, 103), ylim=(len(table) - 0.4, -1.15), yticks=[], title=title)
+    ax.set_xlabel("accuracy (per cent); dotted: a coin")
+
+
+draw_rows(score, "Right about different things\n(a dot is a seed, a row a kind of new statement)")
+figure("by-kind", alt="Six rows of dots: near 100 for a reaction, spread widely for nobody.")
 
 # %% [markdown]
-# **Reading both ways bought nothing here.** All networks learn what they are shown, and from random weights the causal one is 13 points better on new templates. (Perhaps because its mask tells it what stands before what; that wasn't tested.) Pre-training gains 5 points, with a standard error of 4: no more than the seeds differ. It read nothing but these statements, BERT 3.3 billion words.
+# All networks learn what they are shown. On new templates the causal ones get 90 or 91 per cent, those from scratch that read both ways 73 to 85, and only the mask differs. **For this task reading both ways bought nothing.** (Why, we don't know. Perhaps because the causal mask tells a network what stands before what, as in lesson 6.) Nor do three seeds show that pre-training helped: 82, 97 and 86 per cent, a gain of 1.4 standard errors. It read nothing but these statements; BERT read 3.3 billion words.
 #
-# They are right about *different* things. A reaction gives the label away (*people smiled*), and all get it. At *it was not a dry cake today* the bag gets 39 per cent, for *not* is no neighbour of *dry*; every network does better. With two clauses the bag gets 94, and the networks that read both ways 47 to 95, depending on the seed.
+# <details><summary>Does that depend on our choices?</summary>We changed one at a time. With another split of the templates (<code>statements(split=7)</code>, seeds 0 to 2): from scratch 83, 87 and 75 per cent, causal 94, 92 and 92. With a head that reads the mean of all vectors (seeds 0 and 1): from scratch 80 and 85, causal 99 and 96. With one that reads <code>[CLS]</code>, as in BERT (seeds 0 to 2), from scratch: 85, 70 and 84.</details>
 #
-# Why is a bag so good at two clauses? In *we thought the cake would be dry but …* the pair *be dry* can only be an expectation. In *they expected a dry cake but it was a fresh cake* no pair tells: the statement that means the opposite has the same pairs. Of the *training* statements of such templates the bag gets 73 per cent, of the other two-clause ones 99; and none of such templates is in the test. So its 94 is a property of these templates, not of bags.
+# They are right about *different* things. A reaction gives the label away (*people smiled*), and all get it. With two clauses the bag keeps up: in *they thought the cake would be dry but …* the bigram *be dry* can only be an expectation. At *it was not a dry cake today* it gets 43 per cent, for *not* is no neighbour of *dry*; every network does better. And at *nobody found the cake dry today* the bag and most networks that read both ways are worse than a coin.
 #
-# ## 10.5 Which word does it go by?
-#
-# Back to *dry*. Two statements that no network has seen, *it was a dry cake today* and *it was a dry walk today*, of a template that each knows:
+# ## 10.6 Which word does it rely on?
 
 
 # %% tags=["nbval-ignore-output"]
@@ -513,93 +580,63 @@ def p_good(model, texts):  # the probability that it turned out well
     return model(our_batch(texts)).softmax(-1)[:, 1]
 
 
-dry = [f"it was a dry {thing} today ." for thing in ("cake", "walk")]
-p, apart = [], []
-print(f"{'p(good):':14} a dry cake  a dry walk  distance of the two vectors of dry")
-for name, model in every_network:
-    cake, walk = model.encoder(our_batch(dry), readable(our_batch(dry)))[:, 4]
-    apart.append((cake - walk).norm().item())
-    p.append(p_good(model, dry).tolist())
-    print(f"{name:14} {p[-1][0]:10.2f}  {p[-1][1]:10.2f} {apart[-1]:10.2f}")
-claim(networks_that_know_dry=sum(cake < 0.5 < walk for cake, walk in p))
-claim(dry_apart_both_ways=min(apart[:6]), dry_apart_causal=max(apart[6:]))
+def time_first(one):  # nobody found the stew stale today . -> today nobody found …
+    return " ".join([*one.text.split()[5:-1], *one.text.split()[:5], "."])
+
+
+nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
+new = [one for one in nobody if time_first(one) not in {other.text for other in train}]
 
 # %% [markdown]
-# Eight of the nine know it: bad for a cake, good for a walk. (The last takes both for bad.) Where a network reads both ways, the two vectors of *dry* differ, too. In a causal one they are still equal, as in 10.1, and yet two of the three answer rightly: the *last* token has read *dry* and *cake*. So this is what both ways bought: a vector of *each word* that knows its sentence. One answer about the whole doesn't need it.
-#
-# **Predict.** *Today nobody found the cake stale*: it turned out well, says the first pre-trained network, and rightly. What does it say of *nobody found the cake stale today*?
+# **Predict.** *Today nobody found the stew stale*: it turned out well, says the first pre-trained network, and rightly. What does it say of *nobody found the stew stale today*?
 
 # %% tags=["predict"]
 guess = None  # the probability that it turned out well, such as 0.9
 
+
 # %% tags=["nbval-ignore-output"]
-p = p_good(networks["pre-trained"][0], ["nobody found the cake stale today ."]).item()
-compare_guess(guess, p)
-part, orders = [one for one in test if one.template.startswith("nobody")], []
-words = [one.text.split() for one in part]  # nobody found the cake stale, a time, a full stop
-moved = [" ".join([*some[5:-1], *some[:5], "."]) for some in words]
-for texts in (moved, [one.text for one in part]):
-    hits = [(p_good(m, texts) > 0.5) == read(part)[1] for _, m in every_network]
-    orders.append([100 * one.float().mean().item() for one in hits])
-    print(f"{texts[0]:36}", *(f"{value:4.0f}" for value in orders[-1]), " per cent right")
-claim(time_first_at_least=min(orders[0]), time_last_pretrained_at_most=max(orders[1][:3]))
+def after(change):  # how accurate all are on the new statements, once these are changed
+    return by_method([replace(one, text=change(one)) for one in new])
+
+
+stew = ["today nobody found the stew stale .", "nobody found the stew stale today ."]
+p = p_good(networks["pre-trained"][0], stew).tolist()
+compare_guess(guess, p[1])
+print(f"p(good) = {p[0]:.2f}: {stew[0]}\np(good) = {p[1]:.2f}: {stew[1]}")
+forms = {"today nobody found the stew stale": after(time_first)}
+forms["nobody found the stew stale today"] = after(lambda one: one.text)
+front, last = (np.array(f["pre-trained"] + f["from scratch"]) for f in forms.values())
+claim(time_first_at_least=front.min(), of_six_below_a_coin=(last < 50).sum())
 
 # %% [markdown]
-# It turned out badly, it says, as though *nobody* were not there. So it goes with all 64 such statements (above, the nine networks in the order of the table): with the time in front, as in training, nearly all are right. With the time at the end, the pre-trained networks get 3 to 25 per cent, far less than a coin.
+# It turned out badly, it says, as though *nobody* were not there. So it goes with all such statements (we ask of the 40 of 64 that the training has in neither order): with the time in front nearly all are right; with the time at the end four of the six networks that read both ways, and a causal one, are right less often than a coin.
 #
-# Such a failure has a cause. Training has `{t} nobody found the {s} {o}` and `{w} found the {s} {x} {t}`. The new statement begins like the first and ends like the second, and these networks go by the end: *found the cake stale today*. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
+# Why? One template of the training begins with *nobody*, `nobody found the {s} {o} so {r}`, and in its 64 statements the reaction gives the label away. So a *nobody* in the first place never had to be read.
 #
-# Now two clauses: does a network go by how things turned out, or by how they were expected to? Ask with a **minimal pair**, two statements that differ in one word: here the outcome, or the expectation, replaced by a word of the other kind. If the network reads as you do, its answer flips with the outcome and never with the expectation. (Its training didn't ask for that. There the two words are always of opposite kinds, so one of them is enough, and two words of one kind are new to it.)
-
-
-# %%
-def turn(one, slot):  # slot "{x}", the outcome, or "{o}", the expectation
-    words, at = one.text.split(), one.template.split().index(slot)
-    good, bad = (group.split() for group in DOMAINS[one.domain][1:])
-    other = dict(zip(good + bad, bad + good, strict=True))
-    words[at] = other[words[at]]
-    return " ".join(words)
-
-
-# %%
-def flip_rate(model, part, slot):  # per cent of the answers
-    texts = [one.text for one in part], [turn(one, slot) for one in part]
-    first, second = (p_good(model, some) > 0.5 for some in texts)
-    return 100 * (first != second).float().mean().item()
+# A **minimal pair** tests that, two statements that differ in one thing. Put a full stop in front, and *nobody* is no longer first. But then all words also stand one place further on. So try each by itself: leave the statement as it is, and move only the *position vectors* by one.
 
 
 # %% tags=["nbval-ignore-output"]
-by_order = {"the outcome comes first": [], "the expectation comes first": []}
-for one in doubles:
-    later = one.template.index("{x}") > one.template.index("{o}")
-    by_order[list(by_order)[later]].append(one)
-flips = {}
-for order, some in by_order.items():
-    rows = [[flip_rate(m, some, slot) for slot in ("{x}", "{o}")] for _, m in every_network]
-    flips[order] = np.array(rows)
-first, second = flips.values()
-claim(by_outcome_if_first=(first[:, 0] > first[:, 1]).sum())
-claim(by_outcome_if_second=(second[:, 0] > second[:, 1]).sum())
-claim(last_causal_by_expectation=second[8, 1], last_pretrained_by_outcome=second[2, 0])
+def move_positions(by):
+    for one in (one for models in networks.values() for one in models):
+        one.encoder.positions.weight.data = one.encoder.positions.weight.data.roll(-by, 0)
+
+
+forms[". nobody found the stew stale today"] = after(lambda one: ". " + one.text)
+move_positions(1)
+forms["nobody found the stew stale today, its positions moved by one"] = after(lambda one: one.text)
+move_positions(-1)
+*_, stop_first, one_on = (np.array(f["pre-trained"] + f["from scratch"]) for f in forms.values())
+claim(full_stop_first_at_least=stop_first.min(), positions_moved_at_least=one_on.min())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(7.2, 4), sharex=True, sharey=True)[1]
-for ax, (order, rows) in zip(axes, flips.items(), strict=True):
-    for (name, _), spot in zip(every_network, rows, strict=True):
-        ax.plot(*spot, "o", color=colors[name], alpha=0.8)
-    ax.plot(100, 0, "*", color="black", markersize=12)
-    ax.set(xlim=(-6, 106), ylim=(-6, 106), title=order, xlabel="outcome replaced: flips (%)")
-axes[0].set_ylabel("expectation replaced: flips (%)")
-axes[1].text(95, 0, "as you read", ha="right", va="center")
-for k, name in enumerate(networks):
-    axes[0].text(0, 96 - 9 * k, name, color=colors[name])
-for k in (2, 8):
-    name, (x, y) = every_network[k][0], second[k]
-    axes[1].text(max(x, 18), y + 4, f"{name}, the third", color=colors[name], ha="center")
-figure("minimal-pairs", alt="Nine networks: all by the outcome, or by the word that is first.")
+draw_rows(forms, "One place further on, the same words are understood")
+figure("nobody", alt="Accuracies: low as it is, high with the position vectors moved by one.")
 
 # %% [markdown]
-# Where the outcome comes first, all nine go by it. Where the expectation comes first, only five still do. The third pre-trained network goes by the outcome in both; the third causal one flips with the expectation in 91 per cent: it goes by the word that comes *first*, whatever it is. They get 95 and 97 per cent of these statements right, and a test with the same gap as the training can't tell them apart. (McCoy et al. 2020 found the like of BERT, fine-tuned with a hundred seeds.)
+# With the full stop all six get 73 per cent or more. With no word added, and *nobody* still first, 68 or more. So it isn't the order of the words. The networks have tied *nobody* to a *number*: in the place of that one template it may be ignored, one further on, where `{t} nobody found …` has it, it counts. Learned absolute positions allow a rule for each place; relative ones, such as the rotary positions of lesson 6, don't.
+#
+# (Moving the positions is no remedy: most networks lose 5 to 20 points on the whole test.) A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). A test of the training's templates can't show it, because there it holds. (McCoy et al. 2020 found the same in BERT, fine-tuned with a hundred seeds: equal on the usual test, very different on a new kind of sentence.)
 #
 # Type a statement of your own, in the words of the others, and see what each kind of network says:
 
@@ -607,39 +644,41 @@ figure("minimal-pairs", alt="Nine networks: all by the outcome, or by the word t
 # %% tags=["live"]
 def judge(text):  # words that the statements don't have are left out
     known = " ".join(word for word in text.split()[:23] if word in ids)
-    for name, model in every_network:
-        print(f"{name:14} p(good) = {p_good(model, [known]).item():.2f}   {known}")
+    for name, models in networks.items():
+        print(f"{name:14} p(good) =", *(f"{p_good(one, [known]).item():.2f}" for one in models))
 
 
 type_text(judge, "today nobody found the walk dry .")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 20 minutes).** How many examples does it take to learn *nobody … today*? Add statements of the missing template to the training of the first pre-trained network, and measure it on others of that template. Fill in the table, and say in a sentence what was wrong: the network, or what it was shown?
+# > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests this template no more), and measure on others of it, and on the other templates, with the seeds 0, 1 and 2. Fill in the table. Were more always better? What was wrong: the networks, or what they were shown?
 # >
-# > | statements added | right of 32 others (per cent) |
-# > |---|---|
-# > | 0 | |
-# > | 1 | |
-# > | 4 | |
-# > | 16 | |
+# > | statements added | accuracy on 32 others | on these without *today* | on the other templates |
+# > |---|---|---|---|
+# > | 0 | | | |
+# > | 1 | | | |
+# > | 4 | | | |
+# > | 16 | | | |
 # >
 # > To start with:
 # >
 # > ```python
-# > some = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
-# > order = np.random.default_rng(0).permutation(64)
-# > added, others = [some[i] for i in order[:4]], [some[i] for i in order[32:]]
-# > right(answer_of(fine_tune(both, 6e-3, 0, part=train + added)), others)
+# > order, seed = np.random.default_rng(0).permutation(64), 0
+# > added, others = [nobody[i] for i in order[:4]], [nobody[i] for i in order[32:]]
+# > rest = [one for one in test if one not in nobody]
+# > bare = [replace(one, text=" ".join([*one.text.split()[:5], "."])) for one in others]
+# > again = answer_of(fine_tune(pretrained[seed], seed, part=train + added, lr=3e-3))
+# > accuracy(again, others), accuracy(again, bare), accuracy(again, rest)
 # > ```
 # >
-# > <details><summary>What we found</summary>Right of the 32 others: 0 per cent with none added, 34 with one, 100 with four, 84 with sixteen (one seed each, and chance in it: more was not better here). Four statements among 2,176 are enough. Nothing was wrong with the network: it had been shown nothing that tells the two readings apart. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
+# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 9, 72 and 44 per cent with none added, 25, 100 and 47 with one, 88, 97 and 62 with four, 62, 78 and 100 with sixteen. On the same without *today*: 0, 72 and 53; 16, 91 and 53; 16, 84 and 53; 66, 66 and 97. On the other templates: 88, 99 and 89; 84, 91 and 99; 76, 96 and 86; 91, 92 and 92. So a few statements help most, and none of the three networks in the same way: more was not always better, and four may teach the template and not the word (seed 0: 88 with *today*, 16 without). Their training was at fault: nothing in it told the two readings apart, and which of them a network picks is its own. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** A vector for each word that knows its sentence: enough to fill in a blank with the right kind of word. Not what is good or bad: that took labels, and then it learned whatever was enough for the labels. For one label of a whole statement, reading one way did better.
+# - **What does attention learn if it may look both ways?** A vector for each word that knows its sentence: *dry* as in cake is not *dry* as in walk. It learned that without labels. For one label of a whole statement reading both ways wasn't needed, and here reading one way did better.
 # - An encoder: the block you know, without the causal mask, with a mask for padding.
-# - A bag of words beside every classifier, results by template, and minimal pairs.
+# - A bag of words beside every classifier, results by kind of statement, and minimal pairs to test a suspicion.
 #
 # **What still fails.** This encoder reads, and wasn't trained to write: it has no next word. (Encoders are used where a text is searched for, compared or sorted, not continued: Warner et al. 2024.) [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #

@@ -116,6 +116,14 @@ def padding_as_the_first(tokens):
     return padding_by_comparison(tokens[:1].expand_as(tokens))
 
 
+def padding_as_floats(tokens):
+    return padding_by_comparison(tokens).float()
+
+
+def padding_as_integers(tokens):
+    return padding_by_comparison(tokens).long()
+
+
 # --- check_hide_tokens --------------------------------------------------------------------------
 
 
@@ -177,6 +185,10 @@ def hide_a_fifth(tokens, draw, kind, word):
     return hide_by_where(tokens, draw * 0.75 + 1e-6, kind, word)
 
 
+def hide_fifteen_per_cent_and_more(tokens, draw, kind, word):
+    return hide_by_where(tokens, torch.where(draw == 0.15, 0.0, draw), kind, word)
+
+
 def hide_by_the_wrong_mask(tokens, draw, kind, word):
     inputs = hide_by_where(tokens, draw, kind, word)["inputs"]
     return hide_by_where(tokens, draw, kind, word) | {"inputs": inputs.masked_fill(inputs == 3, 0)}
@@ -231,6 +243,8 @@ ROWS = {
             padding_upside_down: "([[1, 5, 0], [1, 7, 8]])",
             padding_and_cls: "([[1, 5, 0], [1, 7, 8]])",
             padding_and_the_future: "([[1, 5, 0], [1, 7, 8]])",
+            padding_as_floats: "([[1, 5, 0], [1, 7, 8]])",
+            padding_as_integers: "([[1, 5, 0], [1, 7, 8]])",
             padding_but_two: "([[1, 0, 0, 0]])",
             padding_and_special: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
             padding_and_the_future_of_whole_texts: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
@@ -249,6 +263,7 @@ ROWS = {
             hide_the_mask_too: "[[1, 7, 2, 0, 4, 3]]",
             hide_no_full_stop: "[[1, 7, 2, 0, 4, 3]]",
             hide_a_fifth: "0.149, 0.16",
+            hide_fifteen_per_cent_and_more: "0.149, 0.16",
             hide_up_to_the_end: "0.9, 0.89",
             hide_inside_x: "[[4, 5, 6, 7, 8, 9]]) raised ValueError",
             hide_as_in_the_first_text: "[[1, 7, 8], [1, 9, 6]]",

@@ -66,6 +66,12 @@ def cross_by_the_first_mask(x, memory, readable, layer):
     return cross_by_softmax(x, memory, readable[:1], layer)
 
 
+def cross_masked_by_minus_twenty(x, memory, readable, layer):
+    q, k, v = (_heads(one, layer.n_head) for one in (layer.q(x), layer.k(memory), layer.v(memory)))
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -20)
+    return layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2)).detach()
+
+
 # --- check_answer_greedily ----------------------------------------------------------------------
 
 
@@ -141,6 +147,7 @@ ROWS = {
             cross_heads_not_put_back: "layer of 2 heads)",
             cross_to_padding: "[[[[True, True, False]]]",
             cross_by_the_first_mask: "[[[[True, True, False]]]",
+            cross_masked_by_minus_twenty: "[[[[True, True, False]]]], layer of 1 heads)",
         },
     ),
 }
