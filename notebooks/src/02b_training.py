@@ -148,7 +148,7 @@ def batches_of(size):
 
 
 # %% [markdown]
-# Twelve to thirteen per cent are training names, too. A model that memorises will look better than it is. We keep the split, because others report on it, and score new names separately.
+# Twelve to thirteen per cent are training names, too. A model that memorises will look better than it is. We keep the split, and score new names separately.
 #
 # We begin with the lecture's recipe, shortened: a learning rate of 0.1, and a tenth of it in the second half of the steps. The library's `MLP` starts as lesson 2 taught. The budget is **a million windows**, a sixth of the lecture's: 16,000 batches of 64. Each recipe will be a rung of a `ladder`.
 
@@ -241,7 +241,7 @@ figure("paired", alt="Losses spread over six nats; their differences are a narro
 # %% [markdown]
 # Each loss alone is uncertain by 0.008, the difference only by 0.003. From here on, every ± is this second one.
 #
-# The first run is ahead by three standard errors, with the same recipe: the random start adds luck of its own. So a lead must be larger than either: its standard error, and what other starts change.
+# The first run is ahead by three standard errors, with the same recipe: the random start adds luck of its own. So a lead must be well above both: its standard error, and what other starts change.
 #
 # ## 2b.3 The learning rate
 #
@@ -286,7 +286,7 @@ name_lines(lower, gap=0.09)
 figure("sweep", alt="Validation loss against learning rate: lowest at 0.1; below, three runs.")
 
 # %% [markdown]
-# At 3 each step overshoots: the logits grow huge, nearly all hidden units saturate, and the loss stays far above that of a blind guess.
+# At 3 each step overshoots: the logits grow huge, nearly all hidden units saturate, and the loss stays far above a blind guess's.
 #
 # The recipe's 0.1 and 0.3 are tied at 2.35, for these 1,000 steps. So search in factors of three.
 
@@ -311,7 +311,7 @@ figure("sweep", alt="Validation loss against learning rate: lowest at 0.1; below
 # | 64 | 2.52 | 2.43 | 2.35 | 2.35 | 2.41 | 22.90 | 0.1 or 0.3 |
 # | 512 | 2.52 | 2.43 | 2.32 | 2.25 | 2.23 | 12.13 | 1 |
 #
-# From 8 to 512 windows the best learning rate grows about thirty-fold, less than the batch. In a small batch the noise is the limit: a long step follows the luck of eight windows. In a large one it is the loss itself, which curves away under a long step, and that doesn't go away with more windows: at 3, no batch helps.
+# From 8 to 512 windows the best learning rate grows about thirty-fold (on a grid this coarse, 10 to 100 times). In a small batch the noise is the limit: a long step follows the luck of eight windows. In a large one it is the loss itself, which curves away under a long step, and that doesn't go away with more windows: at 3, no batch helps.
 #
 # </details>
 
@@ -322,7 +322,7 @@ figure("sweep", alt="Validation loss against learning rate: lowest at 0.1; below
 #
 # Three compete: a constant learning rate, the lecture's drop, and the cosine. Each has a learning rate of its own, the best that we tried on the validation names.
 #
-# <details><summary>What we tried, and how we compare</summary>Compared are means of the last five measurements, because the constant run never rests. Validation losses, by learning rate. Batches of 64: constant 2.20 (0.03), 2.18 (0.1), 2.22 (0.3); drop 2.164 (0.1), 2.136 (0.3), 2.208 (1); cosine 2.164 (0.1), 2.125 (0.3), 2.177 (1). What follows in this lesson, with the cosine. Batches of 512: SGD 2.157 (1), 2.136 (2), 2.299 (4); momentum 2.130 (0.2), 2.124 (0.4), 2.169 (0.8); RMSProp 2.134 (0.005), 2.113 (0.01), 2.119 (0.02); Adam 2.115 (0.01), 2.107 (0.02), 2.127 (0.04). Contexts once 2.106 (0.01), 2.094 (0.02), 2.094 (0.04). Vectors of 10, 16, 24 and 32 numbers: 2.094, 2.086, 2.082, 2.080. A weight decay of 0, 0.2, 0.5 and 1: 2.082, 2.073, 2.070, 2.080.</details>
+# <details><summary>What we tried, and how we compare</summary>Compared are means of the last five measurements, because the constant run never rests. Validation losses, by learning rate. Batches of 64: constant 2.20 (0.03), 2.18 (0.1), 2.22 (0.3); drop 2.164 (0.1), 2.136 (0.3), 2.208 (1); cosine 2.164 (0.1), 2.125 (0.3), 2.177 (1).</details>
 
 
 # %%
@@ -369,7 +369,7 @@ small, large = (ladder[name][1] for name in ("cosine", "batches of 512"))
 print(f"batches of 64: {small.measured[-1][1]:.3f}, of 512: {large.measured[-1][1]:.3f}")
 
 # %% [markdown]
-# Seen as a loss, that is a step back, though no more than two starts can differ by: 0.011. What it gains is time: a step on 512 windows takes two to three times as long as one on 64, not eight times. To catch up in loss, each of the 2,000 steps has to become a better one.
+# Seen as a loss, that is a step back, though no more than two starts can differ by: 0.011. What it gains is time: a step on 512 windows takes two to three times as long as one on 64, not eight. To catch up in loss, each of the 2,000 steps has to become a better one.
 #
 # ## 2b.5 AdamW
 #
@@ -383,7 +383,7 @@ print(f"batches of 64: {small.measured[-1][1]:.3f}, of 512: {large.measured[-1][
 #
 # Here $\theta$ is a weight, $\beta_1$ is 0.9, $\beta_2$ is 0.99, and $\epsilon$ is tiny. The hats are a correction: both means start at 0, so in the first steps they are far too small. By which factor? That is for you to find. Once corrected, $\hat m/\sqrt{\hat v} = g/|g|$ in the first step, however small $g$ is.
 #
-# The W stands for **weight decay**, a kind of regularisation. In each step every weight shrinks a little, by the factor $1 - \text{lr}\,\lambda$. Only weights that the data keep pushing up stay large. This decay is *decoupled*: it isn't part of the gradient, which Adam divides.
+# The W stands for **weight decay**, a kind of regularisation. In each step every weight shrinks a little, by the factor $1 - \text{lr}\,\lambda$. This decay is *decoupled*: it isn't part of the gradient, which Adam divides.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2b.3 (build, 20 minutes).** First on paper: if the gradient is the same number $g$ in all steps, what is $m$ after $t$ of them? What must it be divided by to give $g$? Then write one step of AdamW: shrink the weights, move the two means towards the gradient `g` of step `t` (1, 2, …), correct them, and step. Return the new `p`, `m` and `v`; the means are remembered *uncorrected*.
@@ -410,7 +410,7 @@ def adamw_step(p, g, m, v, t, lr, decay, beta_1=0.9, beta_2=0.99, eps=1e-8):
 
 
 # %% [markdown]
-# Which half of Adam helps, the mean or the division? PyTorch's SGD can have momentum alone. With $\beta_1 = 0$, Adam divides without momentum: this is **RMSProp** (Hinton 2012). Each of the four has the best of several learning rates on the validation names. The library's `adamw` ([source](../coursekit/training/optimiser.py)) is PyTorch's, against which the check compared your step. It spares biases the decay.
+# Which half of Adam helps, the mean or the division? PyTorch's SGD can have momentum alone. (It adds gradients up, so a learning rate of 0.4 is like 4 in our formula.) With $\beta_1 = 0$, Adam divides without momentum: this is **RMSProp** (Hinton 2012). Each of the four has the best of several learning rates on the validation names. The library's `adamw` ([source](../coursekit/training/optimiser.py)) is PyTorch's, against which the check compared your step.
 
 # %% tags=["data", "nbval-ignore-output"]
 from functools import partial
@@ -452,7 +452,7 @@ claim(sgd_longest_to_shortest=with_sgd, adamw_longest_to_shortest=with_adamw)
 rare = torch.tensor(often)[val[:, :3].cpu()].min(1).values < 0.02  # windows with a rare letter
 gained = each_loss(ladder["momentum"][0], val) - each_loss(ladder["Adam"][0], val)
 print(
-    f"{rare.double().mean():.1%} of the windows have a rare letter and gain {gained[rare].mean():.3f}"
+    f"with a rare letter: {rare.double().mean():.1%} of the windows, gain {gained[rare].mean():.3f}"
 )
 claim(gain_without_rare_letters=gained[~rare].mean())
 
@@ -495,7 +495,7 @@ assert_close(table_loss(model(contexts), counts).item(), one_by_one, rtol=1e-5, 
 print(f"{len(train):,} windows, {len(contexts):,} different contexts; counts: {counts.shape}")
 
 # %% [markdown]
-# The loss is the same. A step on *all* training data computes only 5,438 contexts, as many as ten batches of 512, and it has no noise at all. We give it 400 steps. That is twice our budget, so for comparison a run of Adam with batches of 512 gets as much, 4,250 steps.
+# The loss is the same. A step on *all* training data computes only 5,438 contexts, as many as ten batches of 512, and it has no noise at all. Its 400 steps are twice our budget, so for comparison a run of Adam with batches of 512 gets as much: 4,250 steps.
 #
 # Two more changes complete the ladder: vectors of 24 numbers instead of 10, and a weight decay of 0.5. (Both were chosen on the validation names, which flatters them a little.)
 #
@@ -531,7 +531,7 @@ on_train, on_val, before = {}, {}, None
 print(f"{'':17}  steps  training  validation")
 for name, (model, history) in ladder.items():
     on_train[name], on_val[name] = mean_nll(model, train), each_loss(model, val)
-    row = f"{name:17} {len(history.losses):6,}     {on_train[name]:.3f}       {on_val[name].mean():.3f}"
+    row = f"{name:17} {len(history.losses):6,}  {on_train[name]:8.3f}  {on_val[name].mean():10.3f}"
     gain = "" if before is None else "gain {:.3f} ± {:.3f}".format(*paired(before, on_val[name]))
     print(row, gain)
     before = on_val[name]
@@ -540,7 +540,9 @@ once_gains = (on_val["twice the windows"] - on_val["contexts once"]).mean().item
 claim(once_gains=once_gains)
 
 # %% [markdown]
-# **What made the difference?** Most came from two things: a higher learning rate that falls along a cosine (0.040 in two rungs), and Adam (0.028). More windows, longer vectors and weight decay give 0.012 to 0.015 each. (The cosine's 0.011 over the drop is no more than two starts may differ by.) And *contexts once* needs a tenth of the steps of its rival, and ends hardly behind.
+# **What made the difference** to our first recipe? Most came from two things: a higher learning rate that falls along a cosine (0.040 in two rungs), and Adam (0.028, of which 0.011 pay for the larger batch). More windows, longer vectors and weight decay give 0.012 to 0.015 each. (The cosine's 0.011 over the drop is no more than two starts may differ by.) And *contexts once* costs as much as its rival, has no noise, and ends hardly behind.
+#
+# <details><summary>What we tried</summary>Validation losses by learning rate, all with the cosine. Batches of 512: SGD 2.157 (1), 2.136 (2), 2.299 (4); momentum 2.130 (0.2), 2.124 (0.4), 2.169 (0.8); RMSProp 2.134 (0.005), 2.113 (0.01), 2.119 (0.02); Adam 2.115 (0.01), 2.107 (0.02), 2.127 (0.04). Contexts once 2.106 (0.01), 2.094 (0.02), 2.094 (0.04). Vectors of 10, 16, 24 and 32 numbers: 2.094, 2.086, 2.082, 2.080. A weight decay of 0, 0.2, 0.5 and 1: 2.082, 2.073, 2.070, 2.080.</details>
 #
 # The longer vectors (which bring 74 % more weights) lower the training loss by far more than the validation loss: overfitting again. Weight decay *raises* the training loss and lowers the validation loss. That is what **regularisation** is for.
 #
@@ -577,13 +579,16 @@ for loss, text, row in ((wild, "lecture", 4), (better, "start fixed", 6.4)):
     plt.text(loss + 0.003, row, f"{text},\n200,000\nsteps", va="center", fontsize=8)
 plt.gca().set(xlabel="nats per letter", xlim=(1.965, 2.205), ylim=(9.6, -1))
 plt.yticks(range(len(ladder)), list(ladder))
-plt.title("From 2.16 to 2.07, rung by rung")
-figure("ladder", alt="Training and validation loss of ten recipes, from 2.16 down to 2.07.")
+plt.title("From 2.16 to 2.07, rung by rung (dotted: recorded)")
+figure(
+    "ladder",
+    alt="Training and validation loss of ten recipes, from 2.16 down to 2.07; recorded: the lecture at 2.17, and with its start fixed at 2.11.",
+)
 
 # %% [markdown]
-# With other starts the longer vectors gain up to twice as much, and the weight decay less. The ± was not the whole error: it covers the names that were drawn, not the starting weights. A gain has to be larger than either, as these two are.
+# With other starts the longer vectors gain up to twice as much, and the weight decay less. The ± was not the whole error: it covers the names that were drawn, not the starting weights. A gain has to be well above both; over three starts, these two are.
 #
-# In [a benchmark](../benchmarks/names.md) that ran both side by side, 200,000 steps of the lecture's first network took 38.2 seconds, our last rung 5.4: a seventh.
+# In [a benchmark](../benchmarks/names.md) that ran both side by side, 200,000 steps of the lecture's first network took 80.3 seconds, our last rung 9.0: a ninth.
 #
 # ## 2b.7 Real, and large?
 #
@@ -612,9 +617,9 @@ keep_sample(mlp=[sample_text(best, vocabulary, "...", 50, generator, stop=".") f
 scoreboard("names")
 
 # %% [markdown]
-# Second, nobody told the network what a vowel is. Do the vectors of the five vowels point in similar directions? Subtract the mean vector, which tells no letters apart, and take the mean cosine of the ten pairs of vowels: 1 is the same direction, 0 a right angle.
+# Second: nobody told it what a vowel is. Do the vectors of the five vowels point in similar directions? Subtract the mean vector, which tells no letters apart, and take the mean cosine of the ten pairs of vowels: 1 is the same direction, 0 a right angle.
 #
-# Compare with chance: all 20,349 groups of five consonants. (This is a **permutation test**.)
+# Compare with chance: all 20,349 groups of five consonants.
 
 
 # %% tags=["data", "nbval-ignore-output"]
@@ -650,7 +655,7 @@ plt.title("No five consonants agree as much. But is 0.07 much?")
 figure("letters", alt="The vowels' mean cosine is right of all groups of consonants, at 0.07.")
 
 # %% [markdown]
-# No group of consonants agrees as much as the vowels; with four other seeds, at most 1.2 % do. So the effect is real. And it is small: 0.07 is nearly a right angle. Training moved the vectors only a little from where they were drawn at random.
+# No group of consonants agrees as much as the vowels; with four other seeds, at most 1.2 % do. So the effect is real. And it is small: by chance the mean is −1/25, so 0.07 is 0.11 above it, and still nearly a right angle.
 #
 # And on other words? `try_words` trains the last recipe on any list. It prints the last validation loss and the lowest, which early stopping would have kept.
 
