@@ -579,10 +579,10 @@ for loss, text, row in ((wild, "lecture", 4), (better, "start fixed", 6.4)):
     plt.text(loss + 0.003, row, f"{text},\n200,000\nsteps", va="center", fontsize=8)
 plt.gca().set(xlabel="nats per letter", xlim=(1.965, 2.205), ylim=(9.6, -1))
 plt.yticks(range(len(ladder)), list(ladder))
-plt.title("From 2.16 to 2.07, rung by rung (dotted: recorded)")
+plt.title("From 2.16 to 2.07 (dotted: recorded)")
 alt = (
     "Training and validation loss of ten recipes, from 2.16 down to 2.07; "
-    "recorded: the lecture at 2.17, and with its start fixed at 2.11."
+    "recorded: the lecture at 2.16, and with its start fixed at 2.11."
 )
 figure("ladder", alt=alt)
 
