@@ -6,11 +6,15 @@ import torch
 from arch import arch_model
 from torch import nn
 
+from coursekit import data
+from coursekit.evaluate.likelihood import compare_losses, gaussian_nll
 from coursekit.inside.diagnose import measure_pass
 from coursekit.layers.attention import MultiHeadAttention, attend
 from coursekit.layers.recurrent import LSTM
 from coursekit.models.baselines import ewma_variance, garch_variance
 from coursekit.tokens.vocabulary import Vocabulary
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw, warm_up_cosine
 from coursekit.windows.pieces import draw_pieces
 from coursekit.windows.recall import RECALL_LETTERS, draw_recall
 from coursekit.windows.tokens import pad_words, word_windows
@@ -143,6 +147,60 @@ def test_a_variance_that_could_be_negative_is_refused(rule):
     options = {"constant": constant, "surprise": surprise, "memory": memory, "fall": fall}
     with pytest.raises(ValueError, match="a variance could become negative"):
         garch_variance(torch.ones(3), 1.0, **options)
+
+
+class Volatility(nn.Module):
+    """Read the size of each day's return, and forecast ln σ of the next."""
+
+    def __init__(self):
+        super().__init__()
+        self.recurrent, self.output = nn.LSTM(2, 8, batch_first=True), nn.Linear(8, 1)
+        for name in ("bias_ih_l0", "bias_hh_l0"):
+            nn.init.zeros_(getattr(self.recurrent, name))
+        self.recurrent.bias_ih_l0.data[8:16] = 3.0  # the forget gates: open for twenty days
+
+    def forward(self, size):
+        outputs, _ = self.recurrent(torch.stack([size.tanh(), (size + 0.05).log()], -1))
+        return self.output(outputs)[..., 0]
+
+
+def forecast_volatility(size, start, end, seed):
+    """Train on the days before `start`, pieces rescaled at random; return ln σ up to `end`."""
+    torch.manual_seed(seed)
+    net = Volatility()
+
+    def loss(log_scale, target):
+        return gaussian_nll(target, 0 * target, log_scale)[:, 50:].mean()  # 50 days to warm up
+
+    batches = draw_pieces(size[:start], 200, 16, chance(seed), spread=0.5)
+    options = {"loss": loss, "schedule": warm_up_cosine(600), "clip": 1.0}
+    fit(net, adamw(net, 0.03), batches, steps=600, **options)
+    with torch.no_grad():
+        return net(size[None, : end - 1])[0, start - 1 :].double()
+
+
+def test_a_window_of_25_days_is_the_best_before_2008_and_more_cells_do_not_beat_one():
+    days, closes = data.sp500()
+    returns = torch.tensor(closes, dtype=torch.float64).log().diff()
+    a, b = (sum(day.year < year for day in days[1:]) for year in (2008, 2019))
+    known, r = returns[:a], returns - returns[:a].mean()
+
+    def lose(log_scale, start=a, end=b):
+        return gaussian_nll(r[start:end], 0 * log_scale, log_scale)
+
+    windows = {n: r[100 - n : a - 1].square().unfold(0, n, 1).mean(1) for n in (5, 10, 25, 50, 100)}
+    tried = {n: lose(v.log() / 2, 100, a).mean().item() for n, v in windows.items()}
+    assert min(tried, key=tried.get) == 25
+
+    omega, alpha, beta = arch_model(100 * known.numpy()).fit(disp="off").params[1:]
+    rule = {"constant": omega / 1e4, "surprise": alpha, "memory": beta}
+    garch = lose(garch_variance(r, known.var().item(), **rule)[a:b].log() / 2)
+    ewma = lose(ewma_variance(r, known.var().item())[a:b].log() / 2)
+    size = (r / known.std()).abs().float()
+    forecasts = [forecast_volatility(size, a, b, seed) for seed in range(1, 6)]
+    lstm = lose(torch.stack(forecasts).mean(0) + known.std().log())
+    assert compare_losses(lstm, garch, 10)[1] > 1.5  # 2.8; at another start of the weights 3.5
+    assert abs(compare_losses(lstm, ewma, 10)[1]) < 2
 
 
 # Costs
