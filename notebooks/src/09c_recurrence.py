@@ -531,7 +531,7 @@ options = {"loss": next_token_loss, "schedule": warm_up_cosine(2000), "clip": 1.
 fit(whole, adamw(whole, 0.02), batches, steps=2000, **options)
 
 # %% [markdown]
-# Its rival is the best table of lesson 1: four letters, with Kneser–Ney smoothing. Both were chosen on the validation names, so we compare them on the test names.
+# Its rival is the best table of lesson 1: four letters, with Kneser–Ney smoothing. Both were chosen on the validation names, so we compare them on the test names. (SE: standard error.)
 
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.models.ngram import NGram, count_ngrams, kneser_ney
@@ -571,7 +571,7 @@ plt.title("Behind where the table sees every letter, ahead where it forgets")
 figure("names", alt="The gain: below 0 up to two letters before, above from four to seven.")
 
 # %% [markdown]
-# Up to two letters both know the whole prefix, and the LSTM is *behind* the counts; from four to seven, where the table forgets, it wins. In all it is ahead by two standard errors (SE), with the letters of a name taken together.
+# Up to two letters both know the whole prefix, and the LSTM is *behind* the counts; from four to seven, where the table forgets, it wins. In all it is ahead by two standard errors, with the letters of a name taken together.
 #
 # But names are short: beyond eight letters little is left to gain, and the WaveNet of lesson 4, which reads eight, is ahead of both (1.970 on the validation names, the LSTM 1.981).
 
@@ -583,7 +583,7 @@ draws = (sample_text(whole, vocabulary, ".", 50, chance, ".", cached=True) for _
 keep_sample(lstm=list(draws))
 
 # %% [markdown]
-# And numbers? Calm and wild days come in runs: the **volatility** of lesson 9b. A *window* forecasts the variance $v$ by the mean square of the last 25 returns (of 5, 10, 25, 50 and 100 the best before 2008). **GARCH** (Bollerslev 1986) has a memory, to which each return $r$ is added:
+# And numbers? Calm and wild days come in runs: the **volatility** of lesson 9b. A *window* forecasts the variance $v$ by the mean square of the last 25 returns (of 5, 10, 25, 50 and 100 the best before 2008). **GARCH** (Bollerslev 1986) has a memory, to which the square of each return $r$ is added:
 #
 # $$v_{t+1}=\omega+\alpha\, r_t^2+\beta\, v_t$$
 #
