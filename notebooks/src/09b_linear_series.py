@@ -205,8 +205,8 @@ squared = {name: (actual - one).square() for name, one in forecasts.items()}
 rmse = {name: each.mean().sqrt() for name, each in squared.items()}  # root mean squared error
 claim(growth_mean_rmse=rmse["mean of the past"], growth_last_value_rmse=rmse["last value"])
 claim(growth_ar2_rmse=rmse["AR(2)"])
-growth_r2 = r_squared(actual, forecasts["AR(2)"], forecasts["mean of the past"])
-print(f"R² of the AR(2) against the mean of the past: {growth_r2:.3f}")
+past_mean = forecasts["mean of the past"]
+print(f"R² of the AR(2): {r_squared(actual, forecasts['AR(2)'], past_mean):.3f}")
 
 # %% tags=["figure", "folded"]
 above, below = plt.subplots(2, 1, figsize=(9, 6), sharex=True, height_ratios=[2, 1])[1]
@@ -244,7 +244,7 @@ of_mean, of_ar = squared["mean of the past"], squared["AR(2)"]
 print("d, k quarters apart:", *(f"{autocorrelation(of_mean - of_ar, k):.2f}" for k in (1, 2, 3)))
 
 # %% [markdown]
-# They aren't: good quarters for the AR(2) come in runs. Does it matter? We make 2,000 series of 99 numbers with a true mean of 0, whose neighbours are correlated by 0.56, too, and count how many have a mean more than two standard errors from 0: each a false alarm.
+# They aren't: good quarters for the AR(2) come in runs. Does it matter? We make 2,000 series of 99 numbers with a true mean of 0 and neighbours correlated by 0.56, too. How many have a mean more than two standard errors from 0, a false alarm?
 
 # %%
 pushes = torch.randn(149, 2000, generator=torch.Generator().manual_seed(42)).double()
@@ -260,7 +260,7 @@ claim(false_alarms=(runs.mean(1).abs() > 2 * errors).double().mean())
 #
 # $$\Big(\gamma_0+2 \sum_{k \ge 1} \gamma_k\Big) \Big/n, \qquad \gamma_k=\frac1n \sum_{t>k} (d_t-\bar d)(d_{t-k}-\bar d)$$
 #
-# But each $\gamma_k$, an **autocovariance**, is estimated from one series. (Add them all, and the bracket is always 0.) So stop at a distance $L$, the **lag truncation**, and trust each $\gamma_k$ less than the one before: let its weight fall in equal steps from 1 at $k=0$ to 0 at $k=L+1$. The root is the **HAC** standard error, for heteroskedasticity (a variance that changes) and autocorrelation consistent (Newey and West 1987). For quarters we take $L=4$, a year, for days $L=10$, two weeks.
+# Each $\gamma_k$ is an **autocovariance**. But one series estimates the far ones poorly, and with all of them the bracket is always 0. So stop at a distance $L$, the **lag truncation**, and let the weight of $\gamma_k$ fall in equal steps from 1 at $k=0$ to 0 at $k=L+1$. The root is the **HAC** standard error, for heteroskedasticity (a variance that changes) and autocorrelation consistent (Newey and West 1987). For quarters we take $L=4$, a year, for days $L=10$, two weeks.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.1 (build, 20 minutes).** Put the error bar on "better".
@@ -308,25 +308,30 @@ def careful_error(first, second, lags):
 
 
 # %% [markdown]
-# The **ratio** of $\bar d$ to its HAC standard error is the test of Diebold and Mariano (1995); `compare_losses` returns both, $\bar d$ and the ratio. From here on each forecast gets two numbers: **$R^2$ says how large its lead is, the ratio how sure; two is the limit.**
-#
+# The **ratio** of $\bar d$ to its HAC standard error is the test of Diebold and Mariano (1995). From here on each forecast gets two numbers: **$R^2$ says how large its lead is, the ratio how sure; two is the limit.**
+
+
+# %%
+def score(actual, benchmark, model, lags):
+    losses = ((actual - one).square() for one in (benchmark, model))
+    _, ratio = compare_losses(*losses, lags)  # the mean difference, and the ratio
+    return r_squared(actual, model, benchmark).item(), ratio
+
+
+def tell(name, r2, ratio):
+    print(f"{name:20} R² {r2:7.4f}   ratio {ratio:5.2f}")
+
+
+# %% [markdown]
 # **Predict.** 23 %, over 99 quarters: what is the ratio, with $L = 4$?
 
 # %% tags=["predict"]
 guess = None  # such as 3
 
-
 # %%
-def score(name, actual, benchmark, model, lags):
-    base, each = (actual - benchmark).square(), (actual - model).square()
-    r2, ratio = (1 - each.mean() / base.mean()).item(), compare_losses(base, each, lags)[1]
-    print(f"{name:20} R² {r2:7.4f}   ratio {ratio:5.2f}")
-    return r2, ratio
-
-
-past_mean = forecasts["mean of the past"]
-score("AR(2), L = 0", actual, past_mean, forecasts["AR(2)"], lags=0)
-_, ratio = score("AR(2), L = 4", actual, past_mean, forecasts["AR(2)"], lags=4)
+_, naive = score(actual, past_mean, forecasts["AR(2)"], lags=0)
+_, ratio = score(actual, past_mean, forecasts["AR(2)"], lags=4)
+print(f"with L = 0: {naive:.2f}")
 compare_guess(guess, ratio, unit="standard errors")
 our_error = answer_or(careful_error, hac_error)  # yours, once you have written it
 assert_close(float((of_mean - of_ar).mean() / our_error(of_mean, of_ar, 4)), ratio)
@@ -335,7 +340,7 @@ claim(growth_ar2_careful_ratio=ratio, false_alarms_careful=alarms.double().mean(
 claim(growth_crisis_part=(of_mean - of_ar)[-4:-1].sum() / (of_mean - of_ar).sum())
 
 # %% [markdown]
-# 2.2 has become 1.5, below the limit. Two thirds of the lead were won from October 2008 to June 2009, in three quarters that resemble each other: almost one event, not three. (The false alarms are down to one in eight. From 99 quarters, even 2 isn't quite proof.)
+# 2.2 has become 1.5, below the limit. Two thirds of the lead were won from October 2008 to June 2009: three quarters, but almost one event. (The false alarms are down to one in eight; 99 quarters are few. Section 9b.5 asks chance itself.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.2 (investigate, 25 minutes).** How far back should the fitting window go? Older quarters are more data, but perhaps of another economy. Let `ar_2(past[-w:])` and `past[-w:].mean()` walk with **rolling** windows of $w$ = 20, 40, 80 quarters and the **expanding** one, all. Fill in the table: each RMSE, and how many standard errors (`compare_losses`, $L=4$) each window is behind all. Which forecast needs a long past, and why?
@@ -416,7 +421,7 @@ figure("levels", alt="Growth in grey, a nearly straight mean, and a level that f
 # | model | the next value $x_t$ |
 # |---|---|
 # | AR(1) | $c+a\,x_{t-1}+e_t$ |
-# | local level | $m$ from the filter; $q$, $r$ by maximum likelihood, since $x_t$ is normal around $m$ with variance $P+r$ |
+# | local level | $m$ from the filter; $q$ and $r$ by maximum likelihood |
 # | **ARMA**(1, 1) | $c+a\,x_{t-1}+e_t+b\,e_{t-1}$: the last miss counts, too |
 # | **vector autoregression** (VAR) | $c+a_1x_{t-1}+a_2x_{t-2}+b_1y_{t-1}+b_2y_{t-2}+e_t$, with $y$ the growth of consumption |
 
@@ -454,7 +459,7 @@ claim(growth_ar1_rmse=rmse["AR(1)"], growth_level_rmse=rmse["local level"])
 claim(growth_arma_rmse=rmse["ARMA(1, 1)"], growth_var_rmse=rmse["VAR(2), consumption"])
 rows = {"last_value": "last value", "ar2": "AR(2)", "ar1": "AR(1)", "level": "local level"}
 rows |= {"arma": "ARMA(1, 1)", "var": "VAR(2), consumption"}
-of_growth = {key: score(one, actual, past_mean, forecasts[one], 4) for key, one in rows.items()}
+of_growth = {key: score(actual, past_mean, forecasts[one], 4) for key, one in rows.items()}
 board = {key: [f"{100 * r2:.0f}; {ratio:.1f}"] for key, (r2, ratio) in of_growth.items()}
 keep_sample(mean=["0"], **board)  # for the scoreboard
 claim(growth_best_ratio=max(ratio for _, ratio in of_growth.values()))
@@ -463,11 +468,11 @@ claim(growth_best_ratio=max(ratio for _, ratio in of_growth.values()))
 scoreboard("growth")
 
 # %% [markdown]
-# Only "last value" loses to the mean. The VAR saves most, 35 %; but it is the best of six, so some of that is luck, and no ratio reaches 2.
+# Only "last value" loses to the mean. The VAR saves most, 35 %. But it is the best of six, which flatters it, and no ratio reaches 2.
 #
 # ## 9b.5 The return: is there anything to know?
 #
-# Back to the returns, 2008 to 2018. Does a large model find more there than a small one? An AR(1), with two parameters, meets lesson 7's transformer, with 3,297 and attention over twenty closes. Both are fitted to the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. (The transformer was tuned on 2005 to 2007; we average three seeds.)
+# Back to the returns, 2008 to 2018. Does a large model find more there than a small one? An AR(1), with two parameters, meets lesson 7's transformer, with 3,297 and attention over twenty closes. Both are fitted to the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. (The transformer was tuned on 2005 to 2007; its forecast is the average of three seeds'.)
 
 
 # %%
@@ -500,27 +505,25 @@ def ar_1(first, last, series=target):
     return c + a * series[first - 1 : last - 1]
 
 
-returns = {
-    "mean of the past": refitted(lambda i, j: target[:i].mean().expand(j - i)),
-    "AR(1)": refitted(ar_1),
-}
+next_day, linear = target[ends[0] :], refitted(ar_1)
+flat = refitted(lambda i, j: target[:i].mean().expand(j - i))
 
 # %% tags=["nbval-ignore-output"]
 seeds = [partial(forecast_with, OurAttender, seed=seed) for seed in range(3)]
-returns["transformer"] = torch.stack([refitted(seed) for seed in seeds]).mean(0)
-next_day, flat = target[ends[0] :], returns["mean of the past"]
-of_return = score("AR(1)", next_day, flat, returns["AR(1)"], lags=10)
-score("transformer", next_day, flat, returns["transformer"], lags=10)
-_, ahead = score("AR(1) over that", next_day, returns["transformer"], returns["AR(1)"], lags=10)
-claim(return_ar1_r2=of_return[0], return_ar1_ratio=of_return[1])
-claim(return_ar_ahead_of_transformer=ahead)
+attending = torch.stack([refitted(seed) for seed in seeds]).mean(0)
+of_return = score(next_day, flat, linear, lags=10)
+ahead = score(next_day, attending, linear, lags=10)
+tell("AR(1)", *of_return)
+tell("transformer", *score(next_day, flat, attending, lags=10))
+tell("AR(1) over that", *ahead)
+claim(return_ar1_r2=of_return[0], return_ar_ahead_of_transformer=ahead[1])
 
 # %% [markdown]
-# The two can't be told apart, and the small one is not behind. Its $R^2$ is half a per cent, growth's was 23: yet both ratios are 1.5. *How large* and *how sure* are two questions.
+# The two can't be told apart; the small one is not behind. Its $R^2$ is half a per cent, where growth's was 23, yet both ratios are 1.5: *how large* and *how sure* are two questions.
 #
 # ### Could chance have done it?
 #
-# A ratio of 1.5 doesn't show that either forecast pays. Could there be *nothing to know*? Let us make series of which that is true. Keep the size of each quarter's distance from the mean, and toss a coin for its sign: the same crises at the same time, and no way to tell what comes. Then walk forward through each as before. The same for days.
+# A ratio of 1.5 doesn't show that it pays to use either forecast. But could they have come so far with *nothing to know*? Make series of which that is true: keep the size of each quarter's distance from the mean, and toss a coin for its sign. The same crises at the same time, and nothing to know. Then walk forward through each, as before. We do the same with the days of the return.
 
 
 # %%
@@ -532,16 +535,14 @@ def toss_coins(series, seed):
 
 def ratio_of_growth(series):
     mean, model = (walk_forward(one, series, start) for one in (torch.mean, ar_2))
-    losses = ((series[start:] - one).square() for one in (mean, model))
-    return compare_losses(*losses, lags=4)[1]
+    return score(series[start:], mean, model, lags=4)[1]
 
 
 def ratio_of_return(series, since=2008):
     mean = refitted(lambda i, j: series[:i].mean().expand(j - i))
     model = refitted(partial(ar_1, series=series))
     kept = year[ends[0] :] >= since
-    losses = ((series[ends[0] :] - one).square()[kept] for one in (mean, model))
-    return compare_losses(*losses, lags=10)[1]
+    return score(series[ends[0] :][kept], mean[kept], model[kept], lags=10)[1]
 
 
 # %% [markdown]
@@ -561,27 +562,28 @@ as_high = {name: int((tossed[name] >= real[name]).sum()) for name in tests}
 compare_guess(guess, as_high["growth"], unit="series")
 claim(growth_coins=as_high["growth"], return_coins=as_high["return"])
 claim(growth_coins_mean=tossed["growth"].mean(), return_coins_mean=tossed["return"].mean())
-claim(return_since_2010_ratio=real["return since 2010"])
+claim(return_ratio=real["return"], return_since_2010_ratio=real["return since 2010"])
 claim(return_since_2010_coins=as_high["return since 2010"])
 
 # %% tags=["figure", "folded"]
 above, left, right = plt.subplot_mosaic("AA;BC", figsize=(9, 6.2))[1].values()
 above.plot(quarters[start:], actual, color="0.7", linewidth=5)
-above.plot(quarters[start:], toss_coins(growth, 3)[start:], color="C1", marker="o", markersize=3)
+above.plot(quarters[start:], toss_coins(growth, 49)[start:], color="C1", marker="o", markersize=3)
+above.text(quarters[start + 32], 10, "growth", color="0.5")
+above.text(quarters[start + 42], 10, "one coin-toss series", color="C1")
 above.set(ylabel="growth (% a year)", title="The same crises, but coins choose the sign …")
-for ax, name, color, model in ((left, "growth", "C0", "AR(2)"), (right, "return", "C3", "AR(1)")):
-    ax.hist(tossed[name], torch.arange(-4, 3, 0.25).tolist(), color="0.75")
+for ax, name, color in ((left, "growth", "C0"), (right, "return", "C3")):
+    ax.hist(tossed[name], torch.arange(-4, 4, 0.25).tolist(), color="0.75")
     ax.axvline(0, color="black", linewidth=1)
     ax.axvline(real[name], color=color, linewidth=3)
-    label = f"{name},\n{model}:\n{as_high[name]} of 1,000\nas high"
-    ax.text(real[name] + 0.15, 80, label, color=color)
-    ax.set(xlabel="ratio", xlim=(-4, 4))
-left.set(ylabel="coin-toss series", title="… and rarely lead by as much as growth's AR(2) …")
-right.set(ylim=left.get_ylim(), title="… or the return's AR(1)")
+    ax.text(real[name] + 0.15, 105, f"{as_high[name]} of 1,000\nas high", color=color)
+    ax.set(xlabel="ratio", xlim=(-4, 4), ylim=(0, 150))
+left.set(ylabel="coin-toss series", title="… and seldom match growth's AR(2) …")
+right.set_title("… or the return's AR(1)")
 figure("coins", alt="Growth and a coin-toss twin; two histograms, the real ratio on their right.")
 
 # %% [markdown]
-# About one in a hundred, for both. Why is 1.5 so rare? Because coins don't give 0 on average, but nearly half a standard error less: an AR that fits noise gets its coefficients wrong and pays for it. So in these years there probably *was* something to know, in growth and in the return.
+# About one in a hundred, for both. Why is 1.5 so rare? On coins the ratio is not 0 on average, but half a standard error less: a model that fits noise pays for it. So there probably *was* something to know in these years, in growth and in the return.
 #
 # Is it still there? From 2010 on, the return's ratio is 0.1, and a quarter of the coin-toss series do as well.
 #
@@ -597,7 +599,7 @@ figure("coins", alt="Growth and a coin-toss twin; two histograms, the real ratio
 #
 # ## 9b.6 Its size: volatility
 #
-# What of the **absolute return**, which measures tomorrow's **volatility**? Wild days come in clusters (**volatility clustering**), as the autocorrelation shows.
+# And the *size* of tomorrow's return, its absolute value? It measures **volatility**, and wild days come in clusters (**volatility clustering**):
 
 # %% tags=["figure", "folded"]
 apart = range(1, 101)
@@ -633,14 +635,15 @@ def ar_10(first, last):
 now, fitted = absolute[ends[0] :], refitted(ar_10)
 usual = refitted(lambda i, j: absolute[:i].mean().expand(j - i))
 ten = absolute.unfold(0, 10, 1).mean(1)[ends[0] - 10 : -1]  # of the ten days before
-of_absolute = score("AR(10)", now, usual, fitted, lags=10)
-score("mean of the last ten", now, usual, ten, lags=10)
-over_ten = score("AR(10) over that", now, ten, fitted, lags=10)
+of_absolute, over_ten = score(now, usual, fitted, lags=10), score(now, ten, fitted, lags=10)
+tell("AR(10)", *of_absolute)
+tell("mean of the last ten", *score(now, usual, ten, lags=10))
+tell("AR(10) over that", *over_ten)
 compare_guess(guess, over_ten[0])
 claim(absolute_r2=of_absolute[0], absolute_r2_over_ten=over_ten[0])
 
 # %% [markdown]
-# Eleven fitted parameters gain nothing over a ten-day mean. Much of tomorrow's volatility *is* in the past, and a plain mean finds as much of it as the fit. (Both read sizes alone. Falls are followed by wilder days than rises, the **leverage effect**; Black 1976.)
+# Eleven fitted parameters gain nothing over a ten-day mean. Much of tomorrow's volatility *is* in the past, and a plain mean finds as much of it as the fit.
 
 # %% [markdown]
 # ## What you have now
@@ -650,7 +653,7 @@ claim(absolute_r2=of_absolute[0], absolute_r2_over_ten=over_ten[0])
 # %%
 half = 10_000  # the pendulum is fitted to the first half, scored on the other
 fitted = forecast_ar(swing, fit_ar(swing[:half], 2))[half - 2 : -1]  # they begin with step 2
-answers = {"pendulum": score("pendulum", swing[half:], swing[:half].mean(), fitted, lags=16)}
+answers = {"pendulum": score(swing[half:], swing[:half].mean(), fitted, lags=16)}
 answers |= {"growth of GDP": of_growth["ar2"], "S&P 500: return": of_return}
 answers["S&P 500: absolute return"] = of_absolute
 claim(pendulum_r2=answers["pendulum"][0])
@@ -662,13 +665,13 @@ for row, (name, (r2, ratio)) in enumerate(reversed(answers.items())):
     label = f"{100 * r2:.1f} %, ratio {ratio:.1f}"
     plt.text(100 * r2 + 1, row, label, va="center", color="C0", backgroundcolor="white")
 plt.axvline(0, color="black", linewidth=1)
-plt.gca().set(xlim=(0, 125), xlabel="out-of-sample $R^2$ (%)")
+plt.gca().set(xlim=(0, 125), xticks=range(0, 101, 20), xlabel="out-of-sample $R^2$ (%)")
 plt.title("Hardly any of tomorrow's return is in today; more of its absolute value")
 figure("answer", alt="Bars of R²: pendulum 88 %, growth 23 %, return 0.5 %, absolute return 29 %.")
 
 # %% [markdown]
 # - Of the pendulum 88 %, which follows from the coefficients that we gave it; the rest is peas. Of growth 23 %. Of the return half a per cent, nearly all of it before 2010. Of its absolute value 29 %, which a mean of ten days knows, too.
-# - A question for every forecast, a walk forward, and two numbers: how large, how sure. Where chance is the question, coins. For a hidden state, a belief to update.
+# - A question for every forecast, a walk forward, and two numbers: how large, how sure. Coins, to ask what chance can do. For a hidden state, a belief to update.
 # - What still fails: the filter forgets at *one* pace, whatever it reads. In a text, a name may matter for pages, a comma for a word.
 #
 # Could a memory *learn* what to keep, and decide anew at each step? That is the question of lesson 9c.
