@@ -472,7 +472,7 @@ scoreboard("growth")
 #
 # ## 9b.5 The return: is there anything to know?
 #
-# Back to the returns, 2008 to 2018. Does a large model find more there than a small one? An AR(1), with two parameters, meets lesson 7's transformer, with 3,297 and attention over twenty closes. Both are fitted to the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. (The transformer was tuned on 2005 to 2007; its forecast is the average of three seeds'.)
+# Back to the returns, 2008 to 2018. Does a large model find more there than a small one? An AR(1), with two parameters, meets lesson 7's transformer, which has 3,297 and reads the twenty closes by attention. Both are fitted to the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. (The transformer was tuned on 2005 to 2007; its forecast is the average of three seeds'.)
 
 
 # %%
@@ -523,7 +523,7 @@ claim(return_ar1_r2=of_return[0], return_ar_ahead_of_transformer=ahead[1])
 #
 # ### Could chance have done it?
 #
-# A ratio of 1.5 doesn't show that it pays to use either forecast. But could they have come so far with *nothing to know*? Make series of which that is true: keep the size of each quarter's distance from the mean, and toss a coin for its sign. The same crises at the same time, and nothing to know. Then walk forward through each, as before. We do the same with the days of the return.
+# A ratio of 1.5 doesn't show that it pays to use either forecast. But could it come about with *nothing to know*? We make series in which there is nothing: each keeps the size of every quarter's distance from the mean, and a coin chooses its sign. The same crises come at the same time. Then we walk forward through each, as before, and likewise through days whose returns have had their signs tossed.
 
 
 # %%
@@ -583,7 +583,7 @@ right.set_title("… or the return's AR(1)")
 figure("coins", alt="Growth and a coin-toss twin; two histograms, the real ratio on their right.")
 
 # %% [markdown]
-# About one in a hundred, for both. Why is 1.5 so rare? On coins the ratio is not 0 on average, but half a standard error less: a model that fits noise pays for it. So there probably *was* something to know in these years, in growth and in the return.
+# About one in a hundred, for both. Why is 1.5 so rare? On coins the ratio is not 0 on average, but half a standard error less: a model that fits noise pays for it. So there probably *was* something to know in these years, in growth and in the return. (Whether it paid to use it stays open: for that, the limit is two.)
 #
 # Is it still there? From 2010 on, the return's ratio is 0.1, and a quarter of the coin-toss series do as well.
 #
@@ -593,7 +593,7 @@ figure("coins", alt="Growth and a coin-toss twin; two histograms, the real ratio
 #
 # $$(x-m-\delta)^2=(x-m)^2-2\,\delta\,(x-m)+\delta^2$$
 #
-# The middle term is 0 on average, since $\delta$ was fixed before $x$ came. So the AR loses by $\delta^2$. Clark and West give that back, quarter by quarter, and then form the ratio. It works where a model **nests** the mean, that is, could have chosen to be it. Only a lead counts, so the limit is 1.65, which chance exceeds about once in twenty times. Growth's AR(2) comes to 1.7, the return's AR(1) to 2.3: the same verdict.
+# The middle term is 0 on average, since $\delta$ was fixed before $x$ came. So the AR loses by $\delta^2$. Clark and West give that back, quarter by quarter, and then form the ratio. It works where a model **nests** the mean, that is, could have chosen to be it. Only a lead counts here, so their limit has one side, 1.65, which chance passes about once in twenty times. Growth's AR(2) comes to 1.7, the return's AR(1) to 2.3: the same verdict.
 #
 # </details>
 #
