@@ -344,14 +344,14 @@ claim(growth_crisis_part=(of_mean - of_ar)[-4:-1].sum() / (of_mean - of_ar).sum(
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.2 (investigate, 25 minutes).** How far back should the fitting window go? Older quarters are more data, but perhaps of another economy. Let `ar_2(past[-w:])` and `past[-w:].mean()` walk with **rolling** windows of $w$ = 20, 40, 80 quarters and the **expanding** one, all. Fill in the table: each RMSE, and how many standard errors (`compare_losses`, $L=4$) each window is behind all. Which forecast needs a long past, and why?
-# >
-# > | window | AR(2): RMSE, standard errors behind all | mean: RMSE, standard errors behind all |
-# > |---|---|---|
-# > | 20 | | |
-# > | 40 | | |
-# > | 80 | | |
-# > | all | …, – | …, – |
-# >
+#
+# | window | AR(2): RMSE, standard errors behind all | mean: RMSE, standard errors behind all |
+# |---|---|---|
+# | 20 | | |
+# | 40 | | |
+# | 80 | | |
+# | all | …, – | …, – |
+#
 # > <details><summary>Hint</summary><code>walk_forward(lambda past: ar_2(past[-40:]), growth, start)</code>. <code>compare_losses(short, long, lags=4)</code> of their squared errors.</details>
 #
 # <details><summary>What we found</summary>
