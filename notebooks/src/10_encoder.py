@@ -652,14 +652,14 @@ type_text(judge, "today nobody found the walk dry .")
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests this template no more), and measure on others of it, and on the other templates, with the seeds 0, 1 and 2. Fill in the table. Were more always better? What was wrong: the networks, or what they were shown?
-# >
-# > | statements added | accuracy on 32 others | on these without *today* | on the other templates |
-# > |---|---|---|---|
-# > | 0 | | | |
-# > | 1 | | | |
-# > | 4 | | | |
-# > | 16 | | | |
-# >
+#
+# | statements added | accuracy on 32 others | on these without *today* | on the other templates |
+# |---|---|---|---|
+# | 0 | | | |
+# | 1 | | | |
+# | 4 | | | |
+# | 16 | | | |
+#
 # > To start with:
 # >
 # > ```python
