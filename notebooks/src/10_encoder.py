@@ -460,7 +460,7 @@ at_dry, at_stop = found["trained"].mean(1) - found["untrained"].mean(1)
 claim(same_meaning_gained_at_dry=at_dry, same_meaning_gained_at_the_full_stop=at_stop)
 
 # %% [markdown]
-# At *dry* the GPT, which hasn't read the thing, guesses, and so do the untrained encoders; the trained ones are right in eight cases of ten or more. But nearly as often they are right at the full stop! So it isn't about *dry*: **every word's vector comes to know its sentence**, or at least its domain. That is what encoders are used for: to tag words, and, as a mean over the words, to search for texts (Reimers and Gurevych 2019).
+# At *dry* the GPT, which hasn't read the thing, guesses, and so do the untrained encoders; the trained ones are right in 79 % of the cases or more. But at the full stop they are right nearly as often! So it isn't about *dry*: **every word's vector comes to know its sentence**, or at least its domain. That is what encoders are used for: to tag words, and, as a mean over the words, to search for texts (Reimers and Gurevych 2019).
 #
 # ## 10.5 Learning from labels
 #
