@@ -219,6 +219,12 @@ def has_exercises_out_of_form(page: Page) -> Iterator[str]:
         yield "no exercise to build"
 
 
+def quotes_a_table(page: Page) -> Iterator[str]:
+    for cell in page.cells:
+        if cell.cell_type == "markdown" and re.search(r"^> *\|", cell.source, re.MULTILINE):
+            yield f"a table in a quotation, whose exported page shows its bars: {_begin(cell)}"
+
+
 RULES: list[Callable[[Page], Iterator[str]]] = [
     is_long,
     has_a_long_first_cell,
@@ -231,6 +237,7 @@ RULES: list[Callable[[Page], Iterator[str]]] = [
     has_long_pieces,
     lacks_a_scoreboard,
     has_exercises_out_of_form,
+    quotes_a_table,
 ]
 
 

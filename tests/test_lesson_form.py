@@ -155,6 +155,7 @@ CHECK = '# %% tags=["check"]\nprint(answer_2())\n'
         ("a band in a cell: 'claim(first_loss=3.3, stand", "loss=3.3", "loss=3.3, stand_in=(1, 2)"),
         ("a band in a cell: 'about = {}", "claim(first", "about = {}\nclaim(first"),
         ("code cells claim something", FIRST, "# %%\nclaim(a=1)\n\n" * 9 + FIRST),
+        ("a table in a quotation", PROSE, PROSE + "#\n# > | a |\n# > |---|\n# > | 1 |\n"),
         ("it says 'slope'", PROSE, PROSE + "# The slope is steep.\n"),
         ("it says 'widening'", PROSE, PROSE + "# After the widening.\n"),
         ("it says 'you will meet'", PROSE, PROSE + "# <details>You will meet it.</details>\n"),

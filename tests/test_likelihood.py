@@ -18,7 +18,6 @@ from coursekit.evaluate.likelihood import (
     mean_nll,
     next_token_loss,
     perplexity,
-    r_squared_error,
     table_nll,
     text_nll,
 )
@@ -320,32 +319,6 @@ def test_the_error_of_a_difference_is_that_of_its_ratio_and_known_where_there_is
     mean, ratio = compare_losses(first, second, lags)
     assert hac_error(first, second, lags) == pytest.approx(mean / ratio, rel=1e-9)
     assert hac_error(first - mean, second, lags) == pytest.approx(mean / ratio, rel=1e-9)
-
-
-def draw_losses(n, runs, generator):
-    """Squared errors of two forecasts that fail together, and on days that follow each other."""
-    shocks = torch.randn(n + 20, runs, generator=generator).double()
-    common = torch.stack([shocks[t : t + 3].mean(0) for t in range(n)])
-    own = torch.randn(2, n, runs, generator=generator).double()
-    return (2 * common + own[0]).square(), (1.5 * common + 0.7 * own[1]).square()
-
-
-def test_the_error_of_r_squared_is_how_far_simulations_scatter():
-    benchmark, model = draw_losses(2000, 400, torch.Generator().manual_seed(0))
-    scatter = (1 - model.mean(0) / benchmark.mean(0)).std().item()
-    pairs = list(zip(benchmark.T[:50], model.T[:50], strict=True))
-    errors = torch.tensor([r_squared_error(*pair, lags=8) for pair in pairs])
-    assert errors.mean().item() == pytest.approx(scatter, rel=0.12)
-    naive = [hac_error(first, second, 8) / first.mean().item() for first, second in pairs]
-    assert torch.tensor(naive).mean() > 1.2 * scatter  # as if the benchmark stood still
-
-
-def test_the_error_of_r_squared_has_no_unit_and_needs_a_benchmark_that_errs():
-    benchmark, model = (x[:, 0] for x in draw_losses(60, 1, torch.Generator().manual_seed(0)))
-    error = r_squared_error(benchmark, model, 4)
-    assert r_squared_error(9 * benchmark, 9 * model, 4) == pytest.approx(error, rel=1e-9)
-    with pytest.raises(ValueError, match="loses 0 on average: R² needs more than 0"):
-        r_squared_error(0 * benchmark, model)
 
 
 def test_losses_that_pytorch_would_pair_each_with_each_are_refused():

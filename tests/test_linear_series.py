@@ -1,10 +1,15 @@
 """What lesson 09b says and doesn't show: two ways to one estimate, a series without an order."""
 
+from itertools import pairwise
+
+import pytest
 import torch
 from torch.testing import assert_close
 
-from coursekit.evaluate.likelihood import gaussian_nll
-from coursekit.models.baselines import fit_ar
+from coursekit import data
+from coursekit.evaluate.forecasts import walk_forward
+from coursekit.evaluate.likelihood import compare_losses, gaussian_nll
+from coursekit.models.baselines import fit_ar, forecast_ar
 
 TRUTH = 0.25, 1.5, -0.75  # c, a_1, a_2
 
@@ -61,3 +66,29 @@ def test_a_hidden_markov_model_has_no_order():
     gains = -given.diff()
     assert gains.min() > 4e-5
     assert (gains.diff() < 0).all()  # each adds less than the one before
+
+
+def clark_and_west(actual, mean, model, lags):
+    adjusted = (actual - model).square() - (mean - model).square()
+    return compare_losses((actual - mean).square(), adjusted, lags)[1]
+
+
+def test_clark_and_west_say_what_the_coins_say():
+    """With the price of fitting given back, both leads pass 1.65: Clark and West 2007, eq. 3.1."""
+    gdp = data.us_gdp()
+    growth = 400 * gdp.values[:, 0].log().diff()
+    start = [time.year for time in gdp.times[1:]].index(1985)
+    mean, model = (
+        walk_forward(one, growth, start)
+        for one in (torch.mean, lambda past: forecast_ar(past, fit_ar(past, 2))[-1])
+    )
+    assert clark_and_west(growth[start:], mean, model, 4) == pytest.approx(1.718, abs=0.005)
+    days, closes = data.sp500()
+    returns = torch.tensor(closes, dtype=torch.float64).log().diff()[19:]
+    year = torch.tensor([day.year for day in days[20:]])
+    ends = [int((year < first).sum()) for first in (2008, 2011, 2014, 2017, 2019)]
+    mean = torch.cat([returns[:i].mean().expand(j - i) for i, j in pairwise(ends)])
+    fits = [fit_ar(returns[:i], 1) for i in ends[:-1]]
+    parts = zip(fits, pairwise(ends), strict=True)
+    model = torch.cat([c + a * returns[i - 1 : j - 1] for (c, a), (i, j) in parts])
+    assert clark_and_west(returns[ends[0] :], mean, model, 10) == pytest.approx(2.327, abs=0.005)

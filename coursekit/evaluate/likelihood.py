@@ -223,22 +223,3 @@ def hac_error(first: Float[Tensor, "N"], second: Float[Tensor, "N"], lags: int =
     """
     gap = (first - second).double().mean()
     return 1 / compare_losses(first - gap + 1, second, lags)[1]  # now `first` loses 1 more
-
-
-def r_squared_error(
-    benchmark: Float[Tensor, "N"], model: Float[Tensor, "N"], lags: int = 0
-) -> float:
-    """Return the standard error of R² = 1 - mean of the model's losses / mean of the benchmark's.
-
-    Both means come from the same days and move together. To first order (the delta method) R² is
-    off by the mean of model - ρ benchmark, divided by that of the benchmark, where ρ = 1 - R².
-
-    Raises:
-        ValueError: if the benchmark's losses have no positive mean, and as `compare_losses`.
-    """
-    refuse_unequal(benchmark, model)
-    scale = benchmark.double().mean()
-    if scale <= 0:
-        raise ValueError(f"the benchmark loses {scale:g} on average: R² needs more than 0")
-    ratio = model.double().mean() / scale
-    return hac_error(model.double(), ratio * benchmark.double(), lags) / scale.item()

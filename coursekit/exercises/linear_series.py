@@ -14,17 +14,20 @@ def _losses(*values: float) -> Float[Tensor, "N"]:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def check_paired_error(
-    solution: Callable[[Float[Tensor, "N"], Float[Tensor, "N"]], float | Float[Tensor, ""]],
+def check_autocovariance(
+    solution: Callable[[Float[Tensor, "N"], int], float | Float[Tensor, ""]],
 ) -> None:
-    """Check the standard error of the mean difference of two losses, quarter by quarter."""
+    """Check the covariance of a series with itself k steps later, for k = 0 its variance."""
     cases = [
-        (_losses(4.0, 0.0), _losses(2.0, 2.0)),
-        (_losses(4.0, 0.0, 5.0), _losses(3.0, 1.0, 3.0)),
+        (_losses(1.0, -1.0), 0),
+        (_losses(4.0, 0.0, 5.0), 1),
+        (_losses(2.0, -1.0, -2.0, 1.0), 2),
     ]
 
-    def reference(first: Float[Tensor, "N"], second: Float[Tensor, "N"]) -> float:
-        return ((first - second).var(correction=0) / len(first)).sqrt().item()
+    def reference(d: Float[Tensor, "N"], k: int) -> float:
+        """Read it from the diagonal of all products, k off the middle one."""
+        centred = d - d.mean()
+        return (torch.outer(centred, centred).diagonal(k).sum() / len(d)).item()
 
     agree(solution, reference, cases)
 

@@ -738,13 +738,13 @@ exercises.check_train_neuron(train_neuron)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 0.5 (investigate, 20 minutes).** Keep the axis: `sum(1, keepdim=True)` gives a column of shape (8, 1), which looks harmless. Write `predict_column`, which is `predict_wrong` with that sum, run `column_history, column_losses = train(predict_column)`, and fill in the table. The miss of its curve is `loss_of(column_history[-1]) ** 0.5`, with the `predict` of section 0.3.
-# >
-# > | | loss it reports in the end | miss of its curve (°C) | what the curve looks like |
-# > |---|---|---|---|
-# > | `sum(1)` | | | |
-# > | `sum(0)` | | | |
-# > | `sum(1, keepdim=True)` | | | |
-# >
+#
+# | | loss it reports in the end | miss of its curve (°C) | what the curve looks like |
+# |---|---|---|---|
+# | `sum(1)` | | | |
+# | `sum(0)` | | | |
+# | `sum(1, keepdim=True)` | | | |
+#
 # > Which shape does `predict_column(parameters, x) - temps` have? The curve that you get is the best answer to another question: which one? Could you have noticed it from the loss alone? PyTorch has our loss by name, `F.mse_loss(predictions, temps)`: give it the column, and read what it says.
 # >
 # > <details><summary>Hint 1</summary>Write (8, 1) and (8,) one above the other, right-aligned.</details>

@@ -479,19 +479,19 @@ class OurBatchNorm:
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2.4 (investigate, 20 minutes).** How large can the learning rate be, with and without? Six layers train in seconds: `train_deep(0.6, norm, steps=500, lr=…, n_layer=6)[1].value`. And which half does the work? Write `subtract_mean(z)`, which only removes the mean over the batch, and `divide(z)`, which only divides by the root of the batch's mean square. Train the twenty layers with each: `train_deep(gain, divide)`. Guess first.
-# >
-# > |six layers, gain 0.6; lr|0.03|0.1|0.3|1|3|
-# > |---|---|---|---|---|---|
-# > |`None`| | | | | |
-# > |`our_batch_norm`| | | | | |
-# >
-# > |twenty layers; gain|0.6|5/3|5|
-# > |---|---|---|---|
-# > |`None`| | | |
-# > |`subtract_mean`| | | |
-# > |`divide`| | | |
-# > |`our_batch_norm`| | | |
-# >
+#
+# |six layers, gain 0.6; lr|0.03|0.1|0.3|1|3|
+# |---|---|---|---|---|---|
+# |`None`| | | | | |
+# |`our_batch_norm`| | | | | |
+#
+# |twenty layers; gain|0.6|5/3|5|
+# |---|---|---|---|
+# |`None`| | | |
+# |`subtract_mean`| | | |
+# |`divide`| | | |
+# |`our_batch_norm`| | | |
+#
 # > <details><summary>What we found</summary>First table, seed 42. Without: 2.90, 2.64, 2.49, 2.48, fails; with: 2.50, 2.41, 2.43, about 2.75, fails. (At a gain of 5/3, without: 2.51, 2.38, 2.38, 2.58, fails; with: 2.59, 2.42, 2.40, 2.56, fails.) At six layers the limit hardly moves. What changes is the best value: without batch norm a gain that is too small wants a learning rate several times larger; with it, one learning rate works for both gains. Second table. Without either: 2.84, 2.41, 2.84. Only the mean: 2.84, 2.42, 2.82. Only the division: 2.45, 2.37, 2.41. Batch norm: 2.44, 2.41, 2.45. (Rounding alone moves these numbers by 0.03.) It is the division that fixes the start. (RMSNorm, in the GPTs of today, does only that, within one example.)</details>
 
 # %% [markdown]

@@ -292,13 +292,13 @@ figure("sweep", alt="Validation loss against learning rate: lowest at 0.1; below
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2b.2 (investigate, 15 minutes).** A batch of 512 has less noise than one of 64, and a batch of 8 has more. Does the best learning rate change with the batch? Write down a guess first. Then fill in the table with `mean_nll(train_at(lr, size)[0], val)`, a few seconds a cell.
-# >
-# > | windows in the batch | 0.01 | 0.03 | 0.1 | 0.3 | 1 | 3 | best |
-# > |---|---|---|---|---|---|---|---|
-# > | 8 | | | | | | | |
-# > | 64 | | | | | | | |
-# > | 512 | | | | | | | |
-# >
+#
+# | windows in the batch | 0.01 | 0.03 | 0.1 | 0.3 | 1 | 3 | best |
+# |---|---|---|---|---|---|---|---|
+# | 8 | | | | | | | |
+# | 64 | | | | | | | |
+# | 512 | | | | | | | |
+#
 # > With 64 times the windows, is the best learning rate 64 times as large? If not, what stops it?
 # >
 # > <details><summary>Hint</summary>The gradient of a batch is the true gradient and noise. Which of the two limits the step in a small batch? And which in a large one?</details>
@@ -580,10 +580,7 @@ for loss, text, row in ((wild, "lecture", 4), (better, "start fixed", 6.4)):
 plt.gca().set(xlabel="nats per letter", xlim=(1.965, 2.205), ylim=(9.6, -1))
 plt.yticks(range(len(ladder)), list(ladder))
 plt.title("From 2.16 to 2.07 (dotted: recorded)")
-alt = (
-    "Training and validation loss of ten recipes, from 2.16 down to 2.07; "
-    "recorded: the lecture at 2.16, and with its start fixed at 2.11."
-)
+alt = "Losses of ten recipes, 2.16 down to 2.07; recorded: the lecture 2.16, its start fixed 2.11."
 figure("ladder", alt=alt)
 
 # %% [markdown]
@@ -680,14 +677,14 @@ try_words([names[k] for k in few])
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 2b.4 (investigate, 30 minutes).** Bring three thousand or more different words, lower case, a to z: plants, towns, or the words of a book, `import re; words = sorted(set(re.findall("[a-z]+", open("book.txt").read().lower())))`. Fill in the table.
-# >
-# > | words | training | last validation | lowest, and its step | table of counts |
-# > |---|---|---|---|---|
-# > | all of mine | | | | |
-# > | a quarter of them: `words[::4]` | | | | |
-# > | a quarter, `decay=0` | | | | |
-# > | a quarter, the best decay of 0.5, 1, 2, 5 and 10 | | | | |
-# >
+#
+# | words | training | last validation | lowest, and its step | table of counts |
+# |---|---|---|---|---|
+# | all of mine | | | | |
+# | a quarter of them: `words[::4]` | | | | |
+# | a quarter, `decay=0` | | | | |
+# | a quarter, the best decay of 0.5, 1, 2, 5 and 10 | | | | |
+#
 # > 1. How does the gap between network and table change with the number of words?
 # > 2. Which helps more with few words, the right weight decay or early stopping?
 # > 3. Why `set`? What would the validation loss be worth if a word stood in both parts?

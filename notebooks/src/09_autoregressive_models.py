@@ -683,11 +683,11 @@ figure("samples", alt="Three pairs of rows: digits by MADE, digits by the mixtur
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9.4 (investigate, 30 minutes).** Does the order of the pixels matter? After `torch.manual_seed(0)`, train `OurMADE(order)` for each of these, and fill in the loss on the validation images. Are the differences larger than between random orders, or seeds? Do more random orders in the mixture pay off?
-# >
-# > | row by row | column by column | from the middle outwards | the last row first | random, 1 | random, 2 |
-# > |---|---|---|---|---|---|
-# > | | | | | | |
-# >
+#
+# | row by row | column by column | from the middle outwards | the last row first | random, 1 | random, 2 |
+# |---|---|---|---|---|---|
+# | | | | | | |
+#
 # > <details><summary>Hint</summary>Column by column: <code>raster.view(8, 8).T.flatten()</code>. The last row first, each from the left: <code>raster.view(8, 8).flip(0).flatten()</code>. Outwards: sort the pixels by their distance from the middle (with <code>stable=True</code>). Random: <code>four[0].order</code> and <code>four[1].order</code>. More of them: <code>train_orders(train, 12, d_hidden=1000, dropout=0.5)</code>.</details>
 # >
 # > <details><summary>What we found</summary>Seed 0: 16.71, 16.84, 16.61, 16.46, and for the two random orders 16.40 and 16.42. Three more seeds row by row: 16.74, 16.75 and 16.70. Twelve random orders lie between 16.39 and 16.58. So the order matters more than the seed, and rows are not the best; but two random orders can differ by as much as one of them from rows. On the test images the differences shrink: 200 images are few to choose on. Do more orders pay off? A mixture of all twelve has 16.11, against 16.15 to 16.25 for four. Their averaged logits fall on, to 13.26, because each further order leaks more pixels.</details>

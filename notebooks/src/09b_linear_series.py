@@ -3,13 +3,13 @@
 #
 # A network reads twenty daily closes of the S&P 500 and forecasts the next one. On six years that it never saw, its $R^2$ is 0.998, where 1 is perfect. Would you trade on it? The first section shows why you shouldn't; the others ask how much of tomorrow *is* in today, and how sure we are.
 #
-# **Afterwards you can** see through a good forecast of a price, fit an autoregression, walk forward through a series, put an error bar on "better", and write a Kalman filter in three lines.
+# **Afterwards you can** see through a good forecast of a price, fit an autoregression, walk forward through a series, say how sure a lead is, ask coins whether chance could have made it, and write a Kalman filter in three lines.
 #
 # **Before**: lessons 1 (how much context a text needs), 2b (the error of a difference), 6 (attention) and 7 (baselines).
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: Yule (1927) for the autoregression, Kalman (1960) for the filter, Newey and West (1987) and Diebold and Mariano (1995) for the error of a difference, Clark and West (2007) for nested models. Data: S&P 500 from the package `arch`; US national accounts from `statsmodels`.
+# **Sources**: Yule (1927) for the autoregression, Kalman (1960) for the filter, Newey and West (1987) and Diebold and Mariano (1995) for the error of a difference. Data: S&P 500 from the package `arch`; US national accounts from `statsmodels`.
 
 # %% tags=["setup", "machine"]
 from functools import partial
@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
-from coursekit.evaluate.likelihood import compare_losses, hac_error, r_squared_error
+from coursekit.evaluate.likelihood import compare_losses, hac_error
 from coursekit.notebook import claim, compare_guess, figure
 from coursekit.notebook import keep_sample, scoreboard, setup
 
@@ -32,7 +32,7 @@ _ = setup("09b_linear_series", seed=42)
 #
 # We take the closes of 5,031 days as logarithms, so that a difference is a **return**: for small moves, the relative change from one close to the next. A window holds twenty closes and the one that follows.
 #
-# The network sees each close relative to the latest and forecasts the return $r$ that comes next. Its forecast of the *price* is the latest close times $e^r$. So we have handed it the last close. It is `nn.RNN`, PyTorch's network that reads a series step by step (lesson 9c opens it up), with 16 hidden units. It learns from the days before 2013.
+# The network sees each close relative to the latest and forecasts the return $r$ that comes next. Its forecast of the *price* is the latest close times $e^r$. It is `nn.RNN`, PyTorch's network that reads a series step by step (lesson 9c opens it up), with 16 hidden units. It learns from the days before 2013.
 
 # %%
 days, closes = data.sp500()
@@ -118,9 +118,9 @@ right.set_title("… and of the change it knows nothing")
 figure("late", alt="Forecast over close for six years; thirty days, one late; a shapeless cloud.")
 
 # %% [markdown]
-# The last close scores 0.998, too, because the benchmark is hopeless: the *mean of those six years*, unknown in 2013, from which the index drifts by hundreds of points. (It is **nonstationary**: it has no level to return to.)
+# The last close scores 0.998, too, and we had handed it to the network. Both look good because the benchmark is hopeless: the *mean of those six years*, unknown in 2013, from which the index drifts by hundreds of points. (It is **nonstationary**: it has no level to return to.)
 #
-# So forecast the return, not the price: nobody is paid for knowing where the index stands. And take a benchmark that could have been used: the **mean of the past**, here of the returns before 2013. That is a form of the **out-of-sample $R^2$** (Campbell and Thompson 2008). The network's is 0.
+# So forecast the return, not the price: nobody is paid for knowing where the index stands. And take a benchmark that could have been used: the **mean of the past**, here of the returns before 2013. That is a form of the **out-of-sample $R^2$** (Campbell and Thompson 2008). The network's is 0 or a little below, whatever its seed.
 #
 # **Ask of every forecast: what is left if you take away the last value?**
 #
@@ -205,8 +205,8 @@ squared = {name: (actual - one).square() for name, one in forecasts.items()}
 rmse = {name: each.mean().sqrt() for name, each in squared.items()}  # root mean squared error
 claim(growth_mean_rmse=rmse["mean of the past"], growth_last_value_rmse=rmse["last value"])
 claim(growth_ar2_rmse=rmse["AR(2)"])
-growth_r2 = r_squared(actual, forecasts["AR(2)"], forecasts["mean of the past"])
-print(f"R² of the AR(2) against the mean of the past: {growth_r2:.3f}")
+past_mean = forecasts["mean of the past"]
+print(f"R² of the AR(2): {r_squared(actual, forecasts['AR(2)'], past_mean):.3f}")
 
 # %% tags=["figure", "folded"]
 above, below = plt.subplots(2, 1, figsize=(9, 6), sharex=True, height_ratios=[2, 1])[1]
@@ -237,15 +237,14 @@ figure("growth", alt="Growth since 1959, damped forecasts; below, a lead that ju
 
 # %%
 def autocorrelation(series, k):
-    centred = series - series.mean()
-    return ((centred[k:] * centred[:-k]).sum() / centred.square().sum()).item()
+    return torch.corrcoef(torch.stack([series[k:], series[:-k]]))[0, 1].item()
 
 
 of_mean, of_ar = squared["mean of the past"], squared["AR(2)"]
 print("d, k quarters apart:", *(f"{autocorrelation(of_mean - of_ar, k):.2f}" for k in (1, 2, 3)))
 
 # %% [markdown]
-# They aren't: good quarters for the AR(2) come in runs. Does it matter? We make 2,000 series of 99 numbers with a true mean of 0, whose neighbours are correlated by 0.56, too, and count how many have a mean more than two standard errors from 0: each a false alarm.
+# They aren't: good quarters for the AR(2) come in runs. Does it matter? We make 2,000 series of 99 numbers with a true mean of 0 and neighbours correlated by 0.56, too. How many have a mean more than two standard errors from 0, a false alarm?
 
 # %%
 pushes = torch.randn(149, 2000, generator=torch.Generator().manual_seed(42)).double()
@@ -253,48 +252,42 @@ runs = [pushes[0]]
 for push in pushes[1:]:
     runs.append(0.56 * runs[-1] + push)
 runs = torch.stack(runs[50:], 1)  # (2000, 99); what came first is forgotten
-
-
-def false_alarms(lags):
-    ratios = [compare_losses(run, 0 * run, lags)[1] for run in runs]  # mean / standard error
-    return (torch.tensor(ratios).abs() > 2).double().mean()
-
-
-claim(false_alarms=false_alarms(lags=0))
+errors = runs.std(1, correction=0) / 99**0.5  # the root of γ₀ / n
+claim(false_alarms=(runs.mean(1).abs() > 2 * errors).double().mean())
 
 # %% [markdown]
-# More than one in four, not one in twenty! Where does the formula go wrong? The variance of a sum is the sum of *all* its $n \times n$ covariances. Independent numbers have only those on the diagonal, $n$ times $\gamma_0$. Ours have more: for each distance $k$ there are two further diagonals, $(t, t-k)$ and $(t-k, t)$. So the variance of $\bar d$, that of the sum divided by $n^2$, is about
+# More than one in four, not one in twenty! Where does the formula go wrong? The variance of a sum is the sum of *all* its $n \times n$ covariances. Independent numbers have only those on the diagonal, $n$ times $\gamma_0$. Ours have more: for each distance $k$ two further diagonals, one on each side. So the variance of $\bar d$ is about
 #
 # $$\Big(\gamma_0+2 \sum_{k \ge 1} \gamma_k\Big) \Big/n, \qquad \gamma_k=\frac1n \sum_{t>k} (d_t-\bar d)(d_{t-k}-\bar d)$$
 #
-# But we have one series to estimate each $\gamma_k$ from. Take them all, and what is in the brackets is $(\sum_t (d_t-\bar d))^2/n$: always 0. So stop at a distance $L$, the **lag truncation**, and trust each $\gamma_k$ less than the one before: let its weight fall in equal steps from 1 at $k=0$ to 0 at $k=L+1$. (Then the variance can't come out negative.) The root is the **HAC** standard error, for heteroskedasticity and autocorrelation consistent (Newey and West 1987). For quarters we take $L=4$, a year, for days $L=10$, two weeks.
+# Each $\gamma_k$ is an **autocovariance**. But one series estimates the far ones poorly, and with all of them the bracket is always 0. So stop at a distance $L$, the **lag truncation**, and let the weight of $\gamma_k$ fall in equal steps from 1 at $k=0$ to 0 at $k=L+1$. The root is the **HAC** standard error, for heteroskedasticity (a variance that changes) and autocorrelation consistent (Newey and West 1987). For quarters we take $L=4$, a year, for days $L=10$, two weeks.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.1 (build, 20 minutes).** Put the error bar on "better".
 # >
-# > **Warm-up (5 minutes).** `paired_error(first, second)` takes the squared errors of two forecasts, of shape (n,), and returns $\sqrt{\gamma_0/n}$, a number: divide by n, not n − 1.
+# > **Warm-up (5 minutes).** `autocovariance(d, k)` returns $\gamma_k$ of a series of shape (n,), a number. Let it work for k = 0, too.
 # >
-# > **Build (15 minutes).** `careful_error(first, second, lags)` returns the HAC standard error, with L = `lags`, which may be 0. First write down the weight of $\gamma_k$.
+# > **Build (15 minutes).** `careful_error(first, second, lags)` takes the squared errors of two forecasts and returns the HAC standard error of the mean of their difference, with L = `lags`, which may be 0. First write down the weight of $\gamma_k$.
 # >
-# > <details><summary>Hint 1</summary>For n quarters, <code>centred = d - d.mean()</code>. The pairs of quarters k apart are <code>centred[k:]</code> and <code>centred[:-k]</code>; k begins with 1.</details>
+# > <details><summary>Hint 1</summary>For n quarters, <code>centred = d - d.mean()</code>. The pairs of quarters k apart are <code>centred[k:]</code> and <code>centred[: n - k]</code>. (For k = 0, <code>centred[:-k]</code> is empty.)</details>
 # > <details><summary>Hint 2</summary>The weight is 1 − k / (L + 1), and each γ is a sum over pairs divided by n, also where there are only n − k pairs. Don't forget the 2, and that of the variance you want the root.</details>
 
 
 # %% tags=["stub"]
-def paired_error(first, second): ...  # a number
+def autocovariance(d, k): ...  # a number
 
 
 # %% tags=["check"]
 from coursekit.exercises import linear_series
 from coursekit.exercises.stub import answer_or
 
-linear_series.check_paired_error(paired_error)
+linear_series.check_autocovariance(autocovariance)
 
 
 # %% tags=["solution"]
-def paired_error(first, second):
-    difference = first - second
-    return difference.std(correction=0) / len(difference) ** 0.5
+def autocovariance(d, k):
+    n, centred = len(d), d - d.mean()
+    return (centred[k:] * centred[: n - k]).sum() / n
 
 
 # %% tags=["stub"]
@@ -307,61 +300,58 @@ linear_series.check_careful_error(careful_error)
 
 # %% tags=["solution"]
 def careful_error(first, second, lags):
-    n, centred = len(first), (first - second) - (first - second).mean()
-    total = centred.square().sum() / n
+    d = first - second
+    total = autocovariance(d, 0)
     for k in range(1, lags + 1):
-        total += 2 * (1 - k / (lags + 1)) * (centred[k:] * centred[:-k]).sum() / n
-    return (total / n).sqrt()
+        total += 2 * (1 - k / (lags + 1)) * autocovariance(d, k)
+    return (total / len(d)).sqrt()
 
 
 # %% [markdown]
-# `compare_losses` returns $\bar d$ and how many of its HAC standard errors that is.
-#
-# **Predict.** 23 %, over 99 quarters: how many standard errors is that, with $L = 4$?
+# The **ratio** of $\bar d$ to its HAC standard error is the test of Diebold and Mariano (1995). From here on each forecast gets two numbers: **$R^2$ says how large its lead is, the ratio how sure; two is the limit.**
+
+
+# %%
+def score(actual, benchmark, model, lags):
+    losses = ((actual - one).square() for one in (benchmark, model))
+    _, ratio = compare_losses(*losses, lags)  # the mean difference, and the ratio
+    return r_squared(actual, model, benchmark).item(), ratio
+
+
+def tell(name, r2, ratio):
+    print(f"{name:20} R² {r2:7.4f}   ratio {ratio:5.2f}")
+
+
+# %% [markdown]
+# **Predict.** 23 %, over 99 quarters: what is the ratio, with $L = 4$?
 
 # %% tags=["predict"]
 guess = None  # such as 3
 
 # %%
-(_, ratio), (_, careful) = (compare_losses(of_mean, of_ar, lags=lags) for lags in (0, 4))
-print(f"L = 0: {ratio:.1f} standard errors")
-compare_guess(guess, careful, unit="standard errors")
-claim(growth_ar2_careful_ratio=careful, false_alarms_careful=false_alarms(lags=4))
-
-# %% [markdown]
-# 2.2 standard errors have become 1.5: this ratio is the test of Diebold and Mariano (1995). The false alarms are down to one in eight. (Not to one in twenty: 99 quarters are few. Lazarus and colleagues, 2018, advise a longer $L$ and wider limits.)
-#
-# And how sure is the 23 %? $R^2=1-\rho$, where $\rho$ is the ratio of the two mean squared errors. A crisis raises both, so it moves their ratio less than either. If the true ratio is $\rho$, ours is off by the mean of $z_t=e^2_{t,\text{AR}}-\rho\,e^2_{t,\text{mean}}$, divided by that of $e^2_{t,\text{mean}}$. So we take the HAC standard error of $\bar z$, divide it in the same way, and put in our own ratio for the true one (the **delta method**).
-
-
-# %%
-def score(name, actual, benchmark, model, lags):
-    base, each = (actual - benchmark).square(), (actual - model).square()
-    rho = each.mean() / base.mean()
-    bar = 2 * (our_error(each, rho * base, lags) / base.mean()).item()
-    assert_close(bar, 2 * r_squared_error(base, each, lags))  # the library's
-    print(f"{name:20} R² {1 - rho:7.4f} ± {bar:.4f}")
-    return (1 - rho).item(), bar
-
-
+_, naive = score(actual, past_mean, forecasts["AR(2)"], lags=0)
+_, ratio = score(actual, past_mean, forecasts["AR(2)"], lags=4)
+print(f"with L = 0: {naive:.2f}")
+compare_guess(guess, ratio, unit="standard errors")
 our_error = answer_or(careful_error, hac_error)  # yours, once you have written it
-past_mean = forecasts["mean of the past"]
-_ = score("AR(2)", actual, past_mean, forecasts["AR(2)"], lags=4)
+assert_close(float((of_mean - of_ar).mean() / our_error(of_mean, of_ar, 4)), ratio)
+alarms = torch.tensor([compare_losses(run, 0 * run, lags=4)[1] for run in runs]).abs() > 2
+claim(growth_ar2_careful_ratio=ratio, false_alarms_careful=alarms.double().mean())
 claim(growth_crisis_part=(of_mean - of_ar)[-4:-1].sum() / (of_mean - of_ar).sum())
 
 # %% [markdown]
-# From here on, **± is two standard errors of $R^2$**: 23 % ± 17. That bar leaves 0 out, and the ratio, 1.5, doesn't. Why? The bar weighs the mean's errors with $\rho=0.77$, the test with 1, and at 1 the crisis stands out more. Two thirds of the lead were won from October 2008 to June 2009. So the data can't settle it.
+# 2.2 has become 1.5, below the limit. Two thirds of the lead were won from October 2008 to June 2009: three quarters, but almost one event. (The false alarms are down to one in eight; 99 quarters are few. Section 9b.5 asks chance itself.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9b.2 (investigate, 25 minutes).** How far back should the fitting window go? Older quarters are more data, but perhaps of another economy. Let `ar_2(past[-w:])` and `past[-w:].mean()` walk with **rolling** windows of $w$ = 20, 40, 80 quarters and the **expanding** one, all. Fill in the table: each RMSE, and how many standard errors (`compare_losses`, $L=4$) each window is behind all. Which forecast needs a long past, and why?
-# >
-# > | window | AR(2): RMSE, standard errors behind all | mean: RMSE, standard errors behind all |
-# > |---|---|---|
-# > | 20 | | |
-# > | 40 | | |
-# > | 80 | | |
-# > | all | …, – | …, – |
-# >
+#
+# | window | AR(2): RMSE, standard errors behind all | mean: RMSE, standard errors behind all |
+# |---|---|---|
+# | 20 | | |
+# | 40 | | |
+# | 80 | | |
+# | all | …, – | …, – |
+#
 # > <details><summary>Hint</summary><code>walk_forward(lambda past: ar_2(past[-40:]), growth, start)</code>. <code>compare_losses(short, long, lags=4)</code> of their squared errors.</details>
 #
 # <details><summary>What we found</summary>
@@ -424,14 +414,14 @@ ax.set(ylabel="growth of GDP (% a year)", title="Two beliefs about the level of 
 figure("levels", alt="Growth in grey, a nearly straight mean, and a level that follows slowly.")
 
 # %% [markdown]
-# Believe the level fixed, and each quarter teaches you less. Believe that it wanders, and you stay curious: with $q / r = 0.05$, the gain settles at 0.2, and a value loses a fifth of its weight with each quarter. With a steady gain it is **simple exponential smoothing** (Muth 1960).
+# Believe the level fixed, and each quarter teaches you less. Believe that it wanders, and you stay curious: with $q / r = 0.05$, the gain settles at 0.2, and a value loses a fifth of its weight with each quarter. (Then $P=0.25\,r$, $k=0.25/1.25$, and $kr+q=0.25\,r$ again.) That is **simple exponential smoothing**, which Brown and Holt introduced in the 1950s; Muth (1960) showed when it is optimal.
 #
 # Does any of these do better than the AR(2)? Four more models, refitted each quarter:
 #
 # | model | the next value $x_t$ |
 # |---|---|
 # | AR(1) | $c+a\,x_{t-1}+e_t$ |
-# | local level | $m$ from the filter; $q$, $r$ by maximum likelihood, since $x_t$ is normal around $m$ with variance $P+r$ |
+# | local level | $m$ from the filter; $q$ and $r$ by maximum likelihood |
 # | **ARMA**(1, 1) | $c+a\,x_{t-1}+e_t+b\,e_{t-1}$: the last miss counts, too |
 # | **vector autoregression** (VAR) | $c+a_1x_{t-1}+a_2x_{t-2}+b_1y_{t-1}+b_2y_{t-2}+e_t$, with $y$ the growth of consumption |
 
@@ -462,27 +452,27 @@ forecasts["AR(1)"] = walk_forward(
 forecasts["local level"] = walk_forward(local_level, growth, start)
 forecasts["ARMA(1, 1)"] = walk_forward(arma, growth, start)
 forecasts["VAR(2), consumption"] = walk_forward(var_2, both, start)
+
+# %%
 rmse = {name: (actual - one).square().mean().sqrt() for name, one in forecasts.items()}
 claim(growth_ar1_rmse=rmse["AR(1)"], growth_level_rmse=rmse["local level"])
 claim(growth_arma_rmse=rmse["ARMA(1, 1)"], growth_var_rmse=rmse["VAR(2), consumption"])
-
-# %%
 rows = {"last_value": "last value", "ar2": "AR(2)", "ar1": "AR(1)", "level": "local level"}
 rows |= {"arma": "ARMA(1, 1)", "var": "VAR(2), consumption"}
-of_growth = {key: score(one, actual, past_mean, forecasts[one], 4) for key, one in rows.items()}
-board = {key: [f"{100 * r2:.0f} ± {100 * bar:.0f}"] for key, (r2, bar) in of_growth.items()}
+of_growth = {key: score(actual, past_mean, forecasts[one], 4) for key, one in rows.items()}
+board = {key: [f"{100 * r2:.0f}; {ratio:.1f}"] for key, (r2, ratio) in of_growth.items()}
 keep_sample(mean=["0"], **board)  # for the scoreboard
-claim(growth_ar2_bar=of_growth["ar2"][1], growth_var_bar=of_growth["var"][1])
+claim(growth_best_ratio=max(ratio for _, ratio in of_growth.values()))
 
 # %% tags=["scoreboard"]
 scoreboard("growth")
 
 # %% [markdown]
-# Every forecast except "last value" beats the mean, four of them by slightly more than their bar. The VAR saves most, 35 %. But it is the best of six, and its bar is the widest of the five.
+# Only "last value" loses to the mean. The VAR saves most, 35 %. But it is the best of six, which flatters it, and no ratio reaches 2.
 #
 # ## 9b.5 The return: is there anything to know?
 #
-# Back to the returns, 2008 to 2018: the mean of the past, an AR(1), and a transformer (lesson 7's, over the same twenty days). All are fitted to the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. The transformer was tuned on 2005 to 2007; its forecast is an average of three seeds'.
+# Back to the returns, 2008 to 2018. Does a large model find more there than a small one? An AR(1), with two parameters, meets lesson 7's transformer, which has 3,297 and reads the twenty closes by attention. Both are fitted to the years before 2008, 2011, 2014 and 2017, and forecast up to the next of these dates. (The transformer was tuned on 2005 to 2007; its forecast is the average of three seeds'.)
 
 
 # %%
@@ -510,92 +500,106 @@ def refitted(forecast):  # anew at each end, for the days up to the next
     return torch.cat([forecast(first, last) for first, last in pairwise(ends)])
 
 
-def ar_1(first, last):
-    c, a = fit_ar(target[:first], 1)
-    return c + a * target[first - 1 : last - 1]
+def ar_1(first, last, series=target):
+    c, a = fit_ar(series[:first], 1)
+    return c + a * series[first - 1 : last - 1]
 
 
-returns = {
-    "mean of the past": refitted(lambda i, j: target[:i].mean().expand(j - i)),
-    "AR(1)": refitted(ar_1),
-}
+next_day, linear = target[ends[0] :], refitted(ar_1)
+flat = refitted(lambda i, j: target[:i].mean().expand(j - i))
 
 # %% tags=["nbval-ignore-output"]
 seeds = [partial(forecast_with, OurAttender, seed=seed) for seed in range(3)]
-returns["transformer"] = torch.stack([refitted(seed) for seed in seeds]).mean(0)
-next_day, flat = target[ends[0] :], returns["mean of the past"]
-of_return = {}
-for name in ("AR(1)", "transformer"):
-    of_return[name] = score(name, next_day, flat, returns[name], lags=10)
-wrong = ((next_day - returns[name]).square() for name in ("transformer", "AR(1)"))
-claim(return_ar_ahead_of_transformer=compare_losses(*wrong, lags=10)[1])
+attending = torch.stack([refitted(seed) for seed in seeds]).mean(0)
+of_return = score(next_day, flat, linear, lags=10)
+ahead = score(next_day, attending, linear, lags=10)
+tell("AR(1)", *of_return)
+tell("transformer", *score(next_day, flat, attending, lags=10))
+tell("AR(1) over that", *ahead)
+claim(return_ar1_r2=of_return[0], return_ar_ahead_of_transformer=ahead[1])
 
 # %% [markdown]
-# Both bars include 0, and the transformer, with 3,297 parameters, can't be told from the AR(1) with two. So is there nothing to know?
+# The two can't be told apart; the small one is not behind. Its $R^2$ is half a per cent, where growth's was 23, yet both ratios are 1.5: *how large* and *how sure* are two questions.
 #
-# That is another question. So far we asked whether one was better off with a forecast, and a forecast also pays for what it fitted wrongly. Suppose there is nothing to know. Then the mean $m$ is the best forecast, and an AR that says $m+\delta$ is wrong by $\delta$. Its squared error is
+# ### Could chance have done it?
+#
+# A ratio of 1.5 doesn't show that it pays to use either forecast. But could it come about with *nothing to know*? We make series in which there is nothing: each keeps the size of every quarter's distance from the mean, and a coin chooses its sign. The same crises come at the same time. Then we walk forward through each, as before, and likewise through days whose returns have had their signs tossed.
+
+
+# %%
+def toss_coins(series, seed):
+    g = torch.Generator().manual_seed(seed)
+    signs = 2 * torch.randint(2, series.shape, generator=g) - 1
+    return series.mean() + signs * (series - series.mean()).abs()
+
+
+def ratio_of_growth(series):
+    mean, model = (walk_forward(one, series, start) for one in (torch.mean, ar_2))
+    return score(series[start:], mean, model, lags=4)[1]
+
+
+def ratio_of_return(series, since=2008):
+    mean = refitted(lambda i, j: series[:i].mean().expand(j - i))
+    model = refitted(partial(ar_1, series=series))
+    kept = year[ends[0] :] >= since
+    return score(series[ends[0] :][kept], mean[kept], model[kept], lags=10)[1]
+
+
+# %% [markdown]
+# **Predict.** Growth's AR(2) has a ratio of 1.5. Of 1,000 coin-toss series, in how many does its ratio come out as high?
+
+# %% tags=["predict"]
+guess = None  # such as 70
+
+# %%
+tests = {"growth": (ratio_of_growth, growth), "return": (ratio_of_return, target)}
+tests["return since 2010"] = partial(ratio_of_return, since=2010), target
+real, tossed = {}, {}
+for name, (ratio_of, series) in tests.items():
+    real[name] = ratio_of(series)
+    tossed[name] = torch.tensor([ratio_of(toss_coins(series, k)) for k in range(1000)])
+as_high = {name: int((tossed[name] >= real[name]).sum()) for name in tests}
+compare_guess(guess, as_high["growth"], unit="series")
+claim(growth_coins=as_high["growth"], return_coins=as_high["return"])
+claim(growth_coins_mean=tossed["growth"].mean(), return_coins_mean=tossed["return"].mean())
+claim(return_ratio=real["return"], return_since_2010_ratio=real["return since 2010"])
+claim(return_since_2010_coins=as_high["return since 2010"])
+
+# %% tags=["figure", "folded"]
+above, left, right = plt.subplot_mosaic("AA;BC", figsize=(9, 6.2))[1].values()
+above.plot(quarters[start:], actual, color="0.7", linewidth=5)
+above.plot(quarters[start:], toss_coins(growth, 49)[start:], color="C1", marker="o", markersize=3)
+above.text(quarters[start + 32], 10, "growth", color="0.5")
+above.text(quarters[start + 42], 10, "one coin-toss series", color="C1")
+above.set(ylabel="growth (% a year)", title="The same crises, but coins choose the sign …")
+for ax, name, color in ((left, "growth", "C0"), (right, "return", "C3")):
+    ax.hist(tossed[name], torch.arange(-4, 4, 0.25).tolist(), color="0.75")
+    ax.axvline(0, color="black", linewidth=1)
+    ax.axvline(real[name], color=color, linewidth=3)
+    ax.text(real[name] + 0.15, 105, f"{as_high[name]} of 1,000\nas high", color=color)
+    ax.set(xlabel="ratio", xlim=(-4, 4), ylim=(0, 150))
+left.set(ylabel="coin-toss series", title="… and seldom match growth's AR(2) …")
+right.set_title("… or the return's AR(1)")
+figure("coins", alt="Growth and a coin-toss twin; two histograms, the real ratio on their right.")
+
+# %% [markdown]
+# About one in a hundred, for both. Why is 1.5 so rare? On coins the ratio is not 0 on average, but half a standard error less: a model that fits noise pays for it. So there probably *was* something to know in these years, in growth and in the return. (Whether it paid to use it stays open: for that, the limit is two.)
+#
+# Is it still there? From 2010 on, the return's ratio is 0.1, and a quarter of the coin-toss series do as well.
+#
+# <details><summary>A formula in place of the coins: Clark and West (2007)</summary>
+#
+# If there is nothing to know, the mean $m$ is the best forecast, and an AR that says $m+\delta$ is wrong by $\delta$:
 #
 # $$(x-m-\delta)^2=(x-m)^2-2\,\delta\,(x-m)+\delta^2$$
 #
-# The middle term is 0 on average, since $\delta$ was fixed before $x$ came. So it loses by $\delta^2$, the price of fitting. **Clark and West** (2007) give that back before they form the ratio. It works where a model **nests** the mean, that is, could have chosen to be it. Let us try on pure noise: 300 series as long as that of growth, and an AR(2) that walks forward through each.
-
-
-# %%
-def our_ratios(actual, mean, model, lags):  # as it is, and with the price of fitting given back
-    base, each = (actual - mean).square(), (actual - model).square()
-    price = (mean - model).square()
-    return [compare_losses(base, one, lags)[1] for one in (each, each - price)]
-
-
-def ratios_on_noise(seed):
-    noise = torch.randn(len(growth), generator=torch.Generator().manual_seed(seed)).double()
-    mean, model = (walk_forward(one, noise, start) for one in (torch.mean, ar_2))
-    return our_ratios(noise[start:], mean, model, lags=4)
-
-
-plain, given_back = torch.tensor([ratios_on_noise(seed) for seed in range(300)]).T
-claim(noise_plain=plain.mean(), noise_given_back=given_back.mean())
-claim(noise_above_165=(given_back > 1.65).double().mean())
-
-# %% [markdown]
-# Now all that nest the mean, growth and the return alike:
-
-# %%
-nested = [name for name in rows.values() if name != "last value"]
-found = {f"growth: {one}": our_ratios(actual, past_mean, forecasts[one], 4) for one in nested}
-found["return: AR(1)"] = our_ratios(next_day, flat, returns["AR(1)"], 10)
-for name, (before, after) in found.items():
-    print(f"{name:26} as it is {before:.2f}, given back {after:.2f}")
-best, last = found["growth: VAR(2), consumption"][1], found["return: AR(1)"][1]
-claim(growth_ar_clark_west=found["growth: AR(2)"][1], growth_var_clark_west=best)
-claim(return_ar_clark_west=last)
-saved = (next_day - flat).square() - (next_day - returns["AR(1)"]).square()
-claim(return_crisis_part=saved[year[ends[0] :] < 2010].sum() / saved.sum())
-
-# %% tags=["figure", "folded"]
-axes = plt.subplots(2, 1, figsize=(8.5, 4.8), sharex=True, sharey=True)[1]
-for k, (ax, ratios) in enumerate(zip(axes, (plain, given_back), strict=True)):
-    ax.hist(ratios, torch.arange(-4, 3.3, 0.25).tolist(), color="0.75")
-    ax.axvline(0, color="black", linewidth=1)
-    ax.set(xlim=(-4, 4), ylabel="series of noise")
-    for color, height, name in (("C0", 36, "growth: AR(2)"), ("C3", 22, "return: AR(1)")):
-        ax.plot(found[name][k], height, "D", color=color)
-        ax.text(found[name][k] + 0.12, height, name, color=color, va="center")
-axes[0].text(-3.9, 30, "as it is: on noise (grey)\nthe AR(2) looks harmful")
-axes[1].text(-3.9, 30, "price of fitting given back:\nnearly even")
-axes[1].axvline(1.65, color="0.4", linestyle=":")
-axes[1].set_xlabel("ahead of the mean, in standard errors (dotted: 1.65)")
-axes[0].set_title('Ask noise what "no better than the mean" looks like')
-figure("noise", alt="Ratios on noise lie below 0; given back, around 0, with ours right of 1.65.")
-
-# %% [markdown]
-# On noise, the ratio as it is is $-0.8$ on average: an AR(2) that is merely level with the mean has already found something. Given back, noise comes above 1.65 in 4 % of the series. (Only a lead counts here, so the limit has one side: 1.65, which chance should exceed once in twenty times.) The return's AR(1) stands at 2.3, growth's AR(2) at 1.7 and the VAR, the best of five, at 2.0.
+# The middle term is 0 on average, since $\delta$ was fixed before $x$ came. So the AR loses by $\delta^2$. Clark and West give that back, quarter by quarter, and then form the ratio. It works where a model **nests** the mean, that is, could have chosen to be it. Only a lead counts here, so their limit has one side, 1.65, which chance passes about once in twenty times. Growth's AR(2) comes to 1.7, the return's AR(1) to 2.3: the same verdict.
 #
-# So there probably *was* something to know: in growth by a hair, and in the return half a per cent of the squared error, nine tenths of it won in 2008 and 2009. Whether it is still there, the years since can't tell.
+# </details>
 #
 # ## 9b.6 Its size: volatility
 #
-# What of the **absolute return**, which measures tomorrow's **volatility**? Wild days come in clusters (**volatility clustering**), as the autocorrelation shows.
+# And the *size* of tomorrow's return, its absolute value? It measures **volatility**, and wild days come in clusters (**volatility clustering**):
 
 # %% tags=["figure", "folded"]
 apart = range(1, 101)
@@ -631,14 +635,15 @@ def ar_10(first, last):
 now, fitted = absolute[ends[0] :], refitted(ar_10)
 usual = refitted(lambda i, j: absolute[:i].mean().expand(j - i))
 ten = absolute.unfold(0, 10, 1).mean(1)[ends[0] - 10 : -1]  # of the ten days before
-of_absolute = score("AR(10)", now, usual, fitted, lags=10)
-score("mean of the last ten", now, usual, ten, lags=10)
-over_ten = score("AR(10) over that", now, ten, fitted, lags=10)
+of_absolute, over_ten = score(now, usual, fitted, lags=10), score(now, ten, fitted, lags=10)
+tell("AR(10)", *of_absolute)
+tell("mean of the last ten", *score(now, usual, ten, lags=10))
+tell("AR(10) over that", *over_ten)
 compare_guess(guess, over_ten[0])
 claim(absolute_r2=of_absolute[0], absolute_r2_over_ten=over_ten[0])
 
 # %% [markdown]
-# Eleven fitted parameters give no demonstrable gain over a ten-day mean. Much of tomorrow's volatility *is* in the past, and a plain mean finds as much of it as the fit. (Both read sizes alone. Falls are followed by wilder days than rises, the **leverage effect**; Black 1976.)
+# Eleven fitted parameters gain nothing over a ten-day mean. Much of tomorrow's volatility *is* in the past, and a plain mean finds as much of it as the fit.
 
 # %% [markdown]
 # ## What you have now
@@ -648,27 +653,25 @@ claim(absolute_r2=of_absolute[0], absolute_r2_over_ten=over_ten[0])
 # %%
 half = 10_000  # the pendulum is fitted to the first half, scored on the other
 fitted = forecast_ar(swing, fit_ar(swing[:half], 2))[half - 2 : -1]  # they begin with step 2
-answers = {"pendulum": score("pendulum", swing[half:], swing[:half].mean(), fitted, lags=16)}
-answers |= {"growth of GDP": of_growth["ar2"], "S&P 500: return": of_return["AR(1)"]}
+answers = {"pendulum": score(swing[half:], swing[:half].mean(), fitted, lags=16)}
+answers |= {"growth of GDP": of_growth["ar2"], "S&P 500: return": of_return}
 answers["S&P 500: absolute return"] = of_absolute
 claim(pendulum_r2=answers["pendulum"][0])
 
 # %% tags=["figure", "folded"]
 plt.figure(figsize=(8.5, 3.2))
-for row, (name, (r2, bar)) in enumerate(reversed(answers.items())):
-    plt.errorbar(r2, name, xerr=bar, fmt="|", markersize=12, color="C0", capsize=4)
-    label = f"{100 * r2:.1f} % ± {100 * bar:.1f}"
-    plt.text(r2 + bar + 0.02, row, label, va="center", color="C0", backgroundcolor="white")
+for row, (name, (r2, ratio)) in enumerate(reversed(answers.items())):
+    plt.barh(name, 100 * r2, height=0.5, color="C0")
+    label = f"{100 * r2:.1f} %, ratio {ratio:.1f}"
+    plt.text(100 * r2 + 1, row, label, va="center", color="C0", backgroundcolor="white")
 plt.axvline(0, color="black", linewidth=1)
-plt.gca().set(
-    xlim=(-0.1, 1.15), ylim=(-0.6, 3.6), xlabel="out-of-sample $R^2$ ± two standard errors"
-)
+plt.gca().set(xlim=(0, 125), xticks=range(0, 101, 20), xlabel="out-of-sample $R^2$ (%)")
 plt.title("Hardly any of tomorrow's return is in today; more of its absolute value")
-figure("answer", alt="R²: pendulum 0.88; growth 0.23, wide bar; return 0; absolute return 0.29.")
+figure("answer", alt="Bars of R²: pendulum 88 %, growth 23 %, return 0.5 %, absolute return 29 %.")
 
 # %% [markdown]
-# - Of the pendulum 88 %; the rest is peas. Of growth 23 %, ± 17. Of the return half a per cent. Of its absolute value 29 %, which a mean of ten days knows, too.
-# - A question for every forecast, a walk forward, and an error bar on "better". For a hidden state, a belief to update.
+# - Of the pendulum 88 %, which follows from the coefficients that we gave it; the rest is peas. Of growth 23 %. Of the return half a per cent, nearly all of it before 2010. Of its absolute value 29 %, which a mean of ten days knows, too.
+# - A question for every forecast, a walk forward, and two numbers: how large, how sure. Coins, to ask what chance can do. For a hidden state, a belief to update.
 # - What still fails: the filter forgets at *one* pace, whatever it reads. In a text, a name may matter for pages, a comma for a word.
 #
 # Could a memory *learn* what to keep, and decide anew at each step? That is the question of lesson 9c.

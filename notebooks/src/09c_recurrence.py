@@ -475,14 +475,14 @@ claim(orthogonal_first=first.min(), orthogonal_last=last.mean(), orthogonal_long
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 9c.2 (investigate, 25 minutes).** What does it cost to start a gate wider open? Train three LSTMs with each of the forget biases 1, 4, 6 and 8 for 300 steps on each task (two minutes in all), and note the three accuracies on what they were trained on: first at `lr=0.003`, then at `lr=0.01`. Is one bias best at both tasks? What would you have written after the first half?
-# >
-# > | bias | 0.003: first, last | 0.01: first, last |
-# > |---|---|---|
-# > | 1 | | |
-# > | 4 | | |
-# > | 6 | | |
-# > | 8 | | |
-# >
+#
+# | bias | 0.003: first, last | 0.01: first, last |
+# |---|---|---|
+# | 1 | | |
+# | 4 | | |
+# | 6 | | |
+# | 8 | | |
+#
 # > <details><summary>Hint</summary><code>try_both("6", partial(lstm, forget_bias=6.0), draw_recall, lr=0.003)</code>, and <code>draw_last</code> for the other task.</details>
 #
 # <details><summary>What we found</summary>

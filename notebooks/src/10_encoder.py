@@ -644,14 +644,14 @@ type_text(judge, "we found the walk dry today .\nwe found the cake dry today .")
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests it no more), and measure on 32 others of it, on these without *today*, and on the other templates, with three seeds (about 15 seconds a run). Were more always better? What was wrong: the networks, or what they were shown?
-# >
-# > |added|32 others|without *today*|other templates|
-# > |---|---|---|---|
-# > |0||||
-# > |1||||
-# > |4||||
-# > |16||||
-# >
+#
+# |added|32 others|without *today*|other templates|
+# |---|---|---|---|
+# |0||||
+# |1||||
+# |4||||
+# |16||||
+#
 # > To start with:
 # >
 # > ```python

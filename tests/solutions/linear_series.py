@@ -4,37 +4,43 @@ import torch
 
 from coursekit.exercises import linear_series
 
-# --- check_paired_error -------------------------------------------------------------------------
+# --- check_autocovariance -----------------------------------------------------------------------
 
 
-def pair_by_formula(first, second):
-    difference = first - second
-    return (difference - difference.mean()).square().mean().sqrt() / len(difference) ** 0.5
+def _products(d, k):
+    centred = d - d.mean()
+    return centred[k:] * centred[: len(d) - k]
 
 
-def pair_by_covariance(first, second):
-    table = torch.cov(torch.stack([first, second]), correction=0)
-    return ((table[0, 0] + table[1, 1] - 2 * table[0, 1]) / len(first)).sqrt().item()
+def gamma_by_formula(d, k):
+    return _products(d, k).sum() / len(d)
 
 
-def pair_with_n_minus_1(first, second):
-    return (first - second).std() / len(first) ** 0.5
+def gamma_one_by_one(d, k):
+    mean = (sum(d) / len(d)).item()
+    pairs = zip(d.tolist()[k:], d.tolist(), strict=False)
+    return sum((late - mean) * (early - mean) for late, early in pairs) / len(d)
 
 
-def pair_without_the_root_of_n(first, second):
-    return (first - second).std(correction=0)
+def gamma_of_nothing_for_0(d, k):
+    centred = d - d.mean()
+    return (centred[k:][: len(centred[:-k])] * centred[:-k]).sum() / len(d)
 
 
-def pair_the_squares_again(first, second):
-    return pair_by_formula(first.square(), second.square())
+def gamma_without_the_mean(d, k):
+    return (d[k:] * d[: len(d) - k]).sum() / len(d)
 
 
-def pair_each_with_its_own_error(first, second):
-    return ((first.var(correction=0) + second.var(correction=0)) / len(first)).sqrt()
+def gamma_by_the_number_of_pairs(d, k):
+    return _products(d, k).mean()
 
 
-def pair_without_the_mean(first, second):
-    return (first - second).square().mean().sqrt() / len(first) ** 0.5
+def gamma_as_a_correlation(d, k):
+    return _products(d, k).sum() / _products(d, 0).sum()
+
+
+def gamma_of_neighbours_alone(d, k):
+    return gamma_by_formula(d, min(k, 1))
 
 
 # --- check_careful_error ------------------------------------------------------------------------
@@ -109,14 +115,14 @@ def careful_with_two_lags_at_most(first, second, lags):
 
 
 ROWS = {
-    linear_series.check_paired_error: (
-        [pair_by_formula, pair_by_covariance],
+    linear_series.check_autocovariance: (
+        [gamma_by_formula, gamma_one_by_one],
         {
-            pair_with_n_minus_1: "[4.0, 0.0]",
-            pair_without_the_root_of_n: "[4.0, 0.0]",
-            pair_the_squares_again: "[4.0, 0.0]",
-            pair_each_with_its_own_error: "[4.0, 0.0, 5.0]",
-            pair_without_the_mean: "[4.0, 0.0, 5.0]",
+            gamma_of_nothing_for_0: "[1.0, -1.0]",
+            gamma_without_the_mean: "[4.0, 0.0, 5.0]",
+            gamma_by_the_number_of_pairs: "[4.0, 0.0, 5.0]",
+            gamma_as_a_correlation: "[4.0, 0.0, 5.0]",
+            gamma_of_neighbours_alone: "[2.0, -1.0, -2.0, 1.0]",
         },
     ),
     linear_series.check_careful_error: (
