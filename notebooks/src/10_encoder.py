@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10 · What does attention learn if it may look both ways?
 #
-# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? You build an encoder, the half of the transformer that does, train it to fill in blanks and to tell whether a sentence reports a good outcome, and find out which words it relies on.
+# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? You build an encoder, the half of the transformer that does, train it to fill in blanks, look at what it reads, and have it tell whether a sentence reports a good outcome.
 #
 # **Before**: lesson 6 (attention, heads, the block, a GPT you wrote).
 #
@@ -29,11 +29,9 @@ device = setup("10_encoder", seed=42)
 # %% [markdown]
 # ## 10.1 One word, two meanings
 #
-# A *round of funding* is not a *round of drinks*. For BERT (uncased) both are token 2461 of its 30,522, and so the same row of its embedding table. Two meanings, one vector.
+# A *round of funding* is not a *round of drinks*. In BERT, the best-known encoder, both are token 2461 of its 30,522, and so the same row of its embedding table. Two meanings, one vector.
 #
-# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. There are twelve things in four domains, and six adjectives for each domain. Each statement is made from a **template** by filling in its blanks: 2,176 for training, 512 for validation, and 896 for the test. No template is in two of these: the 8 of validation and the 14 of the test are all new.
-#
-# In a template, `{s}` is the thing, `{x}` how it was, `{o}` the opposite of that, `{w}` who says so, `{t}` when, and `{r}` what people did.
+# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896).
 
 # %%
 train, validation, test = statements()
@@ -46,7 +44,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
 # %% [markdown]
 # *Dry* is bad for a cake and good for a walk. An embedding can't tell. Attention mixes the vectors of other words into that of *dry*, so it could.
 #
-# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (The library calls that rule `attend_past`, and attention to everything `attend`.)
+# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (The library's rule `attend_past`; `attend` reads everything.)
 
 # %% tags=["predict"]
 guess = None  # a distance, such as 0.5
@@ -66,7 +64,8 @@ for rule in (attend_past, attend):
     cake, walk = (layer(vectors(encode(f"we had a dry {s}"))) for s in ("cake", "walk"))
     distance[rule] = (cake[0, 3] - walk[0, 3]).norm().item()
 compare_guess(guess, distance[attend_past])
-claim(distance_past=distance[attend_past], distance_both_ways=distance[attend])
+claim(distance_past=distance[attend_past])
+print(f"with attention to everything {distance[attend]:.2f}")
 
 # %% tags=["figure", "folded"]
 cake_words = ["we", "had", "a", "dry", "cake"]
@@ -81,12 +80,12 @@ axes[1].set(title="An encoder: it can", xlabel="is read (blue: allowed)")
 figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
-# Exactly zero: the word that decides comes later. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input. To *understand* a word, it is in the way. Without it, attention is called **bidirectional**, and a stack of such layers an **encoder**.
+# Exactly zero: the word that decides comes later. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input. For understanding a word it gets in the way. Without it, attention is called **bidirectional**, and a stack of such layers an **encoder**.
 #
 # ## 10.2 The layer, and texts of different lengths
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.1 (build, 15 minutes).** Write the attention of an encoder: `q`, `k` and `v` have the shape (B, H, T, D), `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s. The causal mask is gone; what is not allowed gets the weight 0.
+# > **Exercise 10.1 (build, 15 minutes).** Write the attention of an encoder: `q`, `k` and `v` have the shape (B, H, T, D), `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s. What is not allowed gets the weight 0.
 # >
 # > <details><summary>Hint 1</summary>Scores, divided by the root of D; then the softmax over the last axis, the positions that are read.</details>
 # > <details><summary>Hint 2</summary>Before the softmax: <code>scores.masked_fill(~allowed, -torch.inf)</code>.</details>
@@ -107,7 +106,7 @@ def our_attention(q, k, v, allowed):
 
 
 # %% [markdown]
-# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention, BERT normalises the sum that comes out (**post-norm**). There the last layers get large gradients at the start, so the learning rate has to rise slowly (Xiong et al. 2020).
+# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention, BERT normalises the sum that comes out (**post-norm**). With post-norm the last layers get large gradients at the start, so the learning rate has to rise slowly (Xiong et al. 2020).
 
 # %%
 mix = answer_or(our_attention, attend)  # the library's until yours is there
@@ -130,7 +129,7 @@ class OurLayer(nn.Module):
 
 
 # %% [markdown]
-# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for comparison.)
+# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for comparison; `depth` stops after so many layers, to look inside.)
 
 
 # %%
@@ -138,57 +137,37 @@ class OurEncoder(nn.Module):
     def __init__(self, vocab_size, d=32, n_layer=2, n_head=4, causal=False):
         super().__init__()
         self.embedding, self.positions = nn.Embedding(vocab_size, d), nn.Embedding(24, d)
-        nn.init.normal_(self.positions.weight, std=0.2)
+        nn.init.normal_(self.positions.weight, std=0.2)  # other values: a fold in 10.5
         self.embedding_norm, self.causal = nn.LayerNorm(d, eps=1e-12), causal
         self.blocks = nn.ModuleList(OurLayer(d, n_head) for _ in range(n_layer))
 
-    def forward(self, tokens, allowed):
+    def forward(self, tokens, allowed, depth=None):
         steps = torch.arange(tokens.shape[1], device=tokens.device)
         allowed = allowed & (steps <= steps[:, None]) if self.causal else allowed
         x = self.embedding_norm(self.embedding(tokens) + self.positions(steps))
-        for block in self.blocks:
+        for block in self.blocks[:depth]:
             x = block(x, allowed)
         return x
 
 
 # %% [markdown]
-# A batch is a rectangle, and statements are not equally long. So the short ones are padded with a token that means nothing, **padding**, which has the number 0. Position 0 gets `[CLS]`, whose vector is free to collect what the whole statement says.
+# A batch is a rectangle, and statements are not equally long. So the short ones are filled up with a token that means nothing, **padding**, number 0. (Position 0 gets `[CLS]`, whose vector BERT's classifier reads. Here nobody does; 10.5 says why.)
 #
-# **Predict.** A statement of seven tokens stands in a batch beside the longest, which has fifteen, so it gets eight tokens of padding. By what percentage does the vector of its `[CLS]` change, in an untrained encoder without any mask?
-
-# %% tags=["predict"]
-guess = None  # per cent, such as 1
-
+# Does it matter, if it means nothing? Give *[CLS] we had a dry cake .* eight tokens of it, without any mask, and see how far the vector of *dry* moves in five untrained encoders.
 
 # %%
-dry_cake = encode("[CLS] we had a dry cake .").to(device)
-
-
-def change_by_padding(seed, masked, n_pad=8):
+dry_cake, moved = encode("[CLS] we had a dry cake .").to(device), []
+everything = torch.ones(15, 15, dtype=torch.bool, device=device)
+for seed in range(5):
     torch.manual_seed(seed)
-    ours, n = OurEncoder(len(ids)).to(device), 7 + n_pad
-    allowed = torch.arange(n, device=device) < (7 if masked else n)  # of what is read
-    with torch.no_grad():
-        alone = ours(dry_cake, allowed[:7].expand(7, 7))[0, 0]
-        padded = ours(F.pad(dry_cake, (0, n_pad)), allowed.expand(n, n))[0, 0]
-    return 100 * ((padded - alone).norm() / alone.norm()).item()
-
-
-no_mask = [change_by_padding(seed, masked=False) for seed in range(5)]
-with_mask = [change_by_padding(seed, masked=True) for seed in range(5)]
-compare_guess(guess, np.mean(no_mask), unit="per cent")
-claim(padding_moves=np.mean(no_mask), padding_moves_with_mask=max(with_mask) / 100)
-
-# %% tags=["figure", "folded"]
-ax = plt.subplots(figsize=(5.6, 1.9))[1]
-ax.plot(with_mask, [0] * 5, "o", color="C0")
-ax.plot(no_mask, [1] * 5, "o", color="C1")
-ax.set(yticks=(0, 1), yticklabels=("with a mask", "without"), ylim=(-0.5, 1.5))
-ax.set(xlabel="change of [CLS] (per cent)", title="Padding moves it, in each of five encoders")
-figure("padding", alt="Five dots between 20 and 35 per cent without a mask, all at 0 with one.")
+    ours = OurEncoder(len(ids)).to(device)
+    alone = ours(dry_cake, everything[:7, :7])[0, 4]  # of dry
+    padded = ours(F.pad(dry_cake, (0, 8)), everything)[0, 4]
+    moved.append(100 * ((padded - alone).norm() / alone.norm()).item())
+claim(padding_moves_dry_by=np.mean(moved))
 
 # %% [markdown]
-# A quarter, for attention gave weight to eight empty positions. What an encoder says of a statement then depends on who else is in the batch. A **padding mask** masks those positions as *keys* (PyTorch has it as `key_padding_mask`, with True where a token may *not* be read). As queries they may stay: no other position reads them, and as long as you leave them out of the loss and of any mean over the text, what they compute has no effect.
+# By nearly a quarter of its length, for attention gave weight to eight empty positions. So what an encoder says of a statement would depend on the rest of the batch. A **padding mask** masks those positions as *keys* (`nn.MultiheadAttention` has it as `key_padding_mask`, with True where a token may *not* be read). As queries they may stay: nobody reads them, and the loss leaves them out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries, the last axis is what is read. Attention needs it to be of the type `torch.bool`.
@@ -210,7 +189,7 @@ def padding_mask(tokens):
 
 
 # %% [markdown]
-# With these two pieces and a **head**, a linear layer at every position, the model is whole. The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`.
+# With these two pieces and a linear layer on top the model is whole. (This layer is called a **head**, too.) The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`.
 
 # %%
 readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))
@@ -230,16 +209,28 @@ def our_batch(texts):
     return nn.utils.rnn.pad_sequence(rows, batch_first=True).to(device)  # padding is 0
 
 
+# %% tags=["figure", "folded"]
+some = [one.text for one in train[50::450]]
+may_read = readable(our_batch(some))[:, 0, 0].cpu()
+ax = plt.subplots(figsize=(8, 2))[1]
+ax.imshow(may_read, cmap="Blues", vmax=2.5, aspect="auto")
+for row, text in enumerate(some):
+    for column, word in enumerate(["[CLS]", *text.split()]):
+        ax.text(column, row, word, ha="center", va="center", fontsize=7)
+ax.set(xlabel="position", yticks=[], title="A batch: blue may be read, white is padding")
+ax.grid(visible=False)
+figure("padding", alt="Five statements as rows; the short ones end in white cells of padding.")
+
 # %% [markdown]
 # ## 10.3 Learning from masked tokens
 #
-# A GPT trains on any text, because the next word is the label. An encoder sees the next word. So hide some words and have the model predict them: **masked language modelling**. BERT chooses 15 % of the tokens. If all of these became `[MASK]`, the encoder would only ever train on texts with `[MASK]` in them, and a text that is used later has none. So, of the chosen ones,
+# A GPT trains on any text, because the next word is the label. An encoder sees the next word. So hide some words and have the model predict them: **masked language modelling**. BERT chooses 15 % of the tokens. If all of these became `[MASK]`, the encoder would train on no text without it, and later read none with it. So, of the chosen ones,
 #
 # - 80 % become `[MASK]`,
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out. (Wettig et al. 2023 mask more, and find that `[MASK]` alone does as well.)
+# The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 are no words (`[PAD]`, `[CLS]`, `[SEP]`, which BERT puts between two texts, and `[MASK]`, which is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -265,9 +256,9 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Two kinds of encoder train on the statements without their labels: one as above, with three seeds, and one with the causal mask on top, which reads only what stands to the left. All else is the same.
+# Two kinds of encoder train on the statements without their labels: one as above, with three seeds, and one with the causal mask on top. No GPT trains like the second, though. So another network of the same size trains as a GPT does, for as many steps: it predicts *every* next word, and nothing is masked.
 #
-# No GPT trains like that, though. So another network of the same size trains as a GPT does, for as many steps: it predicts *every* next word, and nothing is masked. (`fit` runs the five lines of lesson 2; the learning rate rises for a tenth of the steps and then falls along half a cosine.)
+# (`fit` runs the five lines of lesson 2; the learning rate rises, then falls along half a cosine.)
 
 # %%
 from coursekit.evaluate.likelihood import next_token_loss
@@ -310,8 +301,6 @@ def pretrain(seed, causal=False, task=hide_some):
 # %% tags=["nbval-ignore-output"]
 tokens = our_batch([one.text for one in train])
 pretrained = [pretrain(seed) for seed in range(3)]
-
-# %% tags=["nbval-ignore-output"]
 both = pretrained[0]
 left, gpt = pretrain(0, causal=True), pretrain(0, causal=True, task=next_words)
 
@@ -336,64 +325,106 @@ for name, logits in answers.items():
     loss[name] = Score(F.cross_entropy(logits, y), on=y)  # and what it is measured on
     print(f"{name:10} loss {loss[name].value:.2f}, right {recovered[name]:.1%}")
 claim_order(both_sides_beat_left=(loss["both sides"], loss["left only"]))
-claim(gpt_behind_both_sides=loss["a GPT"].value - loss["both sides"].value)
+claim(loss_of_the_gpt_minus_both_sides=loss["a GPT"].value - loss["both sides"].value)
 
 # %% [markdown]
-# Of the two that were trained with masks, the one that reads both sides is better by 0.3 nats (0.6 with seed 42). The GPT comes close to it all the same: level in three seeds of four, a third of a nat behind in one. It learns from every word, masked training from one in seven, which is its known cost (Clark et al. 2020), and its left context has no gaps. (All were stopped after 1,000 steps.)
+# Of the two that trained with masks, the one that reads both sides is better by 0.3 nats (0.6 with seed 42). The GPT is level with it all the same, in three seeds of four: it learns from every word, masked training from one in seven, which is its known cost (Clark et al. 2020).
 #
-# Let it fill in a blank, before *cake* and before *walk*:
+# What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
 
-# %%
-def fill_in(model, text, n=6):  # the likeliest words for [MASK]
+# %% tags=["nbval-ignore-output"]
+def fill_in(model, text):  # the probability of each word at [MASK]
     x = our_batch([text])
-    p = model(x)[x == 3][0].softmax(0).detach().cpu()
-    return {list(ids)[i]: p[i].item() for i in p.topk(n).indices}
+    return dict(zip(ids, model(x)[x == 3][0].softmax(0).tolist(), strict=True))
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(6.8, 3), sharex=True)[1]
 for ax, (thing, domain) in zip(axes, {"cake": "kitchen", "walk": "weather"}.items(), strict=True):
-    best = fill_in(both, f"it was a [MASK] {thing} today .")
-    good = DOMAINS[domain][1].split()
-    ax.barh(list(best), best.values(), color=["C0" if word in good else "C1" for word in best])
-    ax.invert_yaxis()
+    p = fill_in(both, f"it was a [MASK] {thing} today .")
+    best, good = sorted(p, key=p.get)[-6:], DOMAINS[domain][1].split()
+    ax.barh(best, [p[w] for w in best], color=["C0" if w in good else "C1" for w in best])
     ax.set(title=f"it was a … {thing} today", xlabel="probability", xlim=(0, 0.26))
 axes[1].text(0.98, 0.06, "blue: good\norange: bad", transform=axes[1].transAxes, ha="right")
 figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk, good and bad.")
 
-
-# %% tags=["nbval-ignore-output"]
-def mass_on(model, frame):  # on words for good and for bad, the mean of the twelve things
-    rows = []
-    for things, good, bad in DOMAINS.values():
-        for thing in things.split():
-            p = fill_in(model, frame.format(thing), len(ids))
-            rows.append([sum(p[word] for word in words.split()) for words in (good, bad)])
-    return np.mean(rows, 0)
-
-
-kind, moved = [], []
-for model in pretrained:
-    kind.append(mass_on(model, "it was a [MASK] {} today .").sum())
-    frames = (f"the {{}} was [MASK] so people {did} ." for did in ("smiled", "grumbled"))
-    smiled, grumbled = (mass_on(model, frame) for frame in frames)
-    bad = [mass[1] / mass.sum() for mass in (smiled, grumbled)]
-    moved.append(bad[1] - bad[0])
-    print("bad words if people smiled {:.2f}, if they grumbled {:.2f}".format(*bad))
-claim(words_of_its_kind=min(kind), grumbling_adds_bad_words=max(moved, key=abs))
-
 # %% [markdown]
-# So this is what it has learned about *dry*: it stands before a cake, like *stale* and *tasty*, and before a walk, like *foggy* and *sunny*. Over all twelve things, more than 0.9 of the probability goes to adjectives of their kind. But about half of it goes to bad ones if *so people smiled* follows, and just as much if *so people grumbled* does, though the training holds such statements. In 1,000 steps, none of the three encoders has learned from masked tokens what is good and what is bad.
+# It has learned that *dry* stands before a cake, like *stale* and *tasty*, and before a walk, like *foggy* and *sunny*. It hasn't learned which are good and which bad.
 #
-# ## 10.4 Two meanings, two vectors
+# <details><summary>How do we know?</summary>We asked for the blank in <i>the cake was [MASK] so people smiled</i>, and the same with <i>grumbled</i>, of all twelve things. Of the probability on adjectives of the kind, the part on bad ones is 0.56, 0.51 and 0.55 for the seeds 0, 1 and 2 if they smiled, and 0.56, 0.49 and 0.55 if they grumbled. Of the adjectives in <i>it was a [MASK] cake today</i>, 0.92 or more are of the kind.</details>
 #
-# Has *dry* got two vectors now? The output of an encoder for a word is called its **contextual embedding**. We take that of *dry* in each statement of the test where the thing follows it: *dry* as in cake, and *dry* as in walk. If the meaning is in there, the nearest other vector belongs to the same meaning. It could be near because the same *thing* follows; so we look among the statements with another thing only; there guessing gives about 0.4.
+# ## 10.4 What attention learned
 #
-# **Predict.** How often does the nearest vector have the same meaning, for the encoder that reads both sides? It was never told that *dry* has two.
+# What is the vector of *dry* made of, in *we had a dry cake today*? (The output of an encoder for a word is called its **contextual embedding**.) Two instruments. The first: the attention weights of *dry* in the four heads of the last layer, computed as in lesson 6. But a weight doesn't say how much depends on it. So the second hides each other word in turn with `[MASK]` and measures how far *dry* moves.
+#
+# **Predict.** Untrained, no head gives *cake* more than a fifth of its weight. And after training, the head that reads *cake* most?
 
 # %% tags=["predict"]
-guess = None  # a fraction, such as 0.5
+guess = None  # a weight, from 0 to 1
+
+# %% tags=["nbval-ignore-output"]
+from coursekit.layers.attention import attention_weights
+from coursekit.notebook.pictures import attention_lines
+
+
+@torch.no_grad()
+def look(model, text):  # (4 heads, who reads, what is read)
+    x, block = our_batch([text]), model.encoder.blocks[1]
+    h = model.encoder(x, readable(x), depth=1)  # what goes into this layer
+    q, k = (block.attention[n](h).unflatten(-1, (4, -1)).transpose(1, 2) for n in ("q", "k"))
+    return attention_weights(q, k)[0].cpu()
+
+
+@torch.no_grad()
+def shifts(model, text, at):  # of the vector at `at`, relative to its length, for each hidden word
+    x = our_batch([text])
+    hidden = x.repeat(x.shape[1], 1).fill_diagonal_(3)
+    as_it_is = model.encoder(x, readable(x))[0, at]
+    moved = (model.encoder(hidden, readable(hidden))[:, at] - as_it_is).norm(dim=1)
+    return (moved / as_it_is.norm()).cpu().index_fill(0, torch.tensor(at), 0)  # itself: no other
+
+
+# %% tags=["nbval-ignore-output"]
+def untrained_one(seed):
+    torch.manual_seed(seed)
+    return OurModel(OurEncoder(len(ids)), len(ids)).to(device)
+
+
+encoders = {"untrained": [untrained_one(seed) for seed in range(3)], "trained": pretrained}
+dry_today, t = "we had a dry cake today .", 4  # dry is token 4, the thing token 5
+compare_guess(guess, look(both, dry_today)[:, t, t + 1].max().item())
+for name, models in encoders.items():
+    weight = [look(one, dry_today)[:, t, t + 1].max().item() for one in models]
+    moved = torch.stack([shifts(one, dry_today, t) for one in models])
+    ratio = (7 * moved[:, t + 1] / moved.sum(1)).numpy()  # to the mean of the seven other words
+    print(f"{name:9} weight on cake", np.round(weight, 2), "if hidden, shift ×", ratio.round(1))
+claim(weight_on_cake_at_least=min(weight), dry_moved_by_cake=ratio.min())
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+words = ["[CLS]", *dry_today.split()]
+axes = plt.subplots(1, 4, figsize=(7.6, 3.2), width_ratios=(3, 2, 3, 2))[1]
+for k, (name, models) in enumerate(encoders.items()):
+    heads = look(models[0], dry_today)[:, t]
+    best = heads[heads[:, t + 1].argmax()]
+    for head, color in [*((head, "0.8") for head in heads), (best, "C1")]:
+        weights = np.vstack([np.zeros((4, 8)), head, np.zeros((3, 8))])
+        attention_lines(axes[2 * k], [*[""] * 4, "dry", *[""] * 3], words, weights, color)
+    bars = axes[2 * k + 1]
+    bars.barh(
+        -np.arange(8), shifts(models[0], dry_today, t), color=["0.6"] * 5 + ["C1"] + ["0.6"] * 2
+    )
+    bars.set(ylim=axes[2 * k].get_ylim(), yticks=[], xlim=(0, 0.65))
+    bars.set_xlabel("if hidden,\ndry moves by")
+    axes[2 * k].set_title(f"{name}: what dry reads", loc="left")
+figure("what-dry-reads", alt="Thin lines from dry to all words; trained, a thick one to cake.")
+
+# %% [markdown]
+# Each line is a weight (seed 0), orange those of the head that gives *cake* the most. Untrained, *dry* reads all words alike, and hardly moves whichever is hidden. Trained, that head gives nearly all its weight to *cake*, and *dry* moves furthest if *cake* is hidden. Both instruments are needed: another head reads the full stop with nearly as thick a line, and little depends on it.
+#
+# <details><summary>And in other statements?</summary>In the 39 of the next cell, from templates that are new to the encoders, the head that reads the thing most gives it 0.55, 0.36 and 0.38 on average (seeds 0 to 2; untrained 0.10 or less), and hiding the thing moves <i>dry</i> 1.8 to 1.9 times as far as hiding a mean word (untrained 0.9 to 1.0). It moves it furthest in about half of them: in <i>you did not have a dry cake today</i>, hiding <i>a</i> does.</details>
+#
+# So attention has learned to fetch the word that decides. Does that make two vectors of *dry*? Then, among the test statements in which the thing follows *dry*, the nearest other vector of *dry* should have the same meaning. (It could be near because the same *thing* follows. So we search only statements about another thing, where guessing is right in 38 % of the cases.) As a control, we do the same with the vectors of the full stop.
 
 # %%
 meaning = {thing: k for k in ("kitchen", "weather") for thing in DOMAINS[k][0].split()}
@@ -407,63 +438,33 @@ print(len(rows), "statements, such as:", rows[0])
 
 
 # %% tags=["nbval-ignore-output"]
+same_thing = torch.tensor([[a == b for a in things] for b in things])
+same_kind = torch.tensor([[meaning[a] == meaning[b] for a in things] for b in things])
+
+
 @torch.no_grad()
-def vectors_of_dry(model):
+def same_meaning(model, last=False):  # of the vectors nearest to that of dry, or of the full stop
     x = our_batch(rows)
-    return model.encoder(x, readable(x))[range(len(rows)), at].cpu()
+    where = (x > 0).sum(1).cpu() - 1 if last else at
+    v = model.encoder(x, readable(x))[range(len(x)), where].cpu().double()
+    apart = torch.cdist(v, v).masked_fill(same_thing, torch.inf)
+    nearest = apart <= apart.amin(1, keepdim=True) + 1e-4  # several, if they are equally near
+    return ((nearest & same_kind).sum(1) / nearest.sum(1)).mean().item()
 
 
-def same_meaning(model):  # of the nearest vector among those with another thing
-    v = vectors_of_dry(model)
-    apart = torch.cdist(v, v)
-    apart[torch.tensor([[a == b for a in things] for b in things])] = torch.inf
-    nearest = apart.argmin(1).tolist()
-    return np.mean([meaning[a] == meaning[things[k]] for a, k in zip(things, nearest, strict=True)])
-
-
-found = {"a GPT": [same_meaning(gpt)], "both sides": [same_meaning(one) for one in pretrained]}
-compare_guess(guess, found["both sides"][0])
-print(*(f"{name:10} {np.round(found[name], 2)}" for name in found), sep="\n")
-claim(dry_found_by_encoders=min(found["both sides"]), dry_found_by_gpt=found["a GPT"][0])
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(6.4, 3.5))[1]
-titles = "A GPT: one heap", "Both sides: two meanings"
-for ax, model, title in zip(axes, (gpt, both), titles, strict=True):
-    v = vectors_of_dry(model)
-    spots = (v - v.mean(0)) @ torch.pca_lowrank(v, 2, niter=9)[2][:, :2]
-    for kind, color in (("kitchen", "C1"), ("weather", "C0")):
-        part = [meaning[thing] == kind for thing in things]
-        ax.plot(*spots[part].T, "o", color=color, alpha=0.7, markersize=7)
-    ax.set(xticks=[], yticks=[], xlabel="two directions of most variance", title=title)
-axes[0].text(0.04, 0.92, "dry … cake", color="C1", transform=axes[0].transAxes, fontweight="bold")
-axes[0].text(0.04, 0.84, "dry … walk", color="C0", transform=axes[0].transAxes, fontweight="bold")
-figure("two-meanings", alt="Vectors of dry: mixed in a GPT, in two groups in an encoder.")
+found = {}
+for name, models in {**encoders, "a GPT": [gpt]}.items():
+    found[name] = np.array([[same_meaning(one, last) for one in models] for last in (False, True)])
+    print(f"{name:9} at dry", found[name][0].round(2), "at the full stop", found[name][1].round(2))
+at_dry, at_stop = found["trained"].mean(1) - found["untrained"].mean(1)
+claim(same_meaning_gained_at_dry=at_dry, same_meaning_gained_at_the_full_stop=at_stop)
 
 # %% [markdown]
-# At *dry* a GPT has not read the thing yet, so its vector can't know, as in 10.1: it finds the meaning no more often than guessing does. The three encoders find it in three cases of four or more, in templates that are new to them. That is what reading both ways buys: a vector of *each word* that knows its sentence. It is what encoders are used for: to tag words, and, as a mean over the words, to compare and to search for texts (Reimers and Gurevych 2019).
+# At *dry* the GPT, which hasn't read the thing, guesses, and so do the untrained encoders; the trained ones are right in 79 % of the cases or more. But at the full stop they are right nearly as often! So it isn't about *dry*: **every word's vector comes to know its sentence**, or at least its domain. That is what encoders are used for: to tag words, and, as a mean over the words, to search for texts (Reimers and Gurevych 2019).
 #
 # ## 10.5 Learning from labels
 #
-# Now one label for a whole statement: **text classification**. A head with two logits reads a single vector. The encoder below it may start from random weights, or from the **pre-trained** ones of 10.3; training these further is **fine-tuning**.
-#
-# Two rivals learn from the same statements. A **bag of words** adds one weight per word, whatever their order, and a sigmoid makes a probability of the sum (logistic regression); ours also has a weight for each pair of neighbours (**bigram**). And a **causal** encoder, from random weights, shows what reading both ways adds. BERT's head reads `[CLS]`, which in a causal network has read nothing. So here the heads of all networks read the *last* token: the mask is all that differs.
-
-# %%
-from coursekit.models.bag import count_words, fit_logistic
-
-
-def read(part):
-    texts = our_batch([one.text for one in part])
-    return texts, torch.tensor([one.label for one in part], device=device)
-
-
-def fit_bag(part, penalty=1e-5):  # 1e-6 and 1e-4 differ by less than a point on validation
-    x, y = read(part)
-    counts = count_words(x, len(ids), pairs=True, lowest=4)
-    known = counts.any(0)  # the words and bigrams that occur
-    w = fit_logistic(counts[:, known], y, 2, penalty)
-    return lambda x: (count_words(x, len(ids), pairs=True, lowest=4)[:, known] @ w).argmax(1)
+# Now one label for a whole statement: **text classification**. A head with two logits reads one vector, here that of the *last* token. (BERT's reads `[CLS]`, but in a causal network `[CLS]` has read nothing.) The encoder under the head starts from random weights, or from the **pre-trained** ones of 10.3; training those further is called **fine-tuning**.
 
 
 # %%
@@ -471,6 +472,11 @@ class OurClassifier(OurModel):
     def forward(self, tokens):
         last = (tokens > 0).sum(1) - 1
         return super().forward(tokens)[range(len(tokens)), last]
+
+
+def read(part):
+    texts = our_batch([one.text for one in part])
+    return texts, torch.tensor([one.label for one in part], device=device)
 
 
 def fine_tune(start, seed, causal=False, part=train, lr=6e-3):
@@ -484,9 +490,29 @@ def fine_tune(start, seed, causal=False, part=train, lr=6e-3):
 
 
 # %% [markdown]
-# Three seeds of each network, without dropout; each of the pre-trained ones starts from a pre-training of its own.
+# The rival is a **bag of words**: one weight per word, wherever it stands, and a sigmoid makes a probability of their sum (the logistic regression of lesson 9). Ours also has a weight for each **bigram**, two neighbours.
+
+# %%
+from coursekit.models.bag import count_words, fit_logistic
+
+
+def fit_bag(part, penalty=1e-5):  # 1e-6 and 1e-4 differ by less than a point on validation
+    x, y = read(part)
+    counts = count_words(x, len(ids), pairs=True, lowest=4)
+    known = counts.any(0)  # the words and bigrams that occur
+    w = fit_logistic(counts[:, known], y, 2, penalty)
+    return lambda x: count_words(x, len(ids), pairs=True, lowest=4)[:, known] @ w  # logits
+
+
+# %% [markdown]
+# Three kinds of network, with three seeds each: pre-trained (each from another of our encoders), from scratch, and causal. Of the last two only the mask differs.
 #
 # <details><summary>How the learning rates were chosen</summary>For each kind we trained the seeds 0 and 1 for the same 1,000 steps. Accuracy on the validation statements, mean of the two: pre-trained 88, 95 and 92 at 0.0015, 0.003 and 0.006; from scratch 81, 89 and 79 at 0.003, 0.006 and 0.012; causal 90, 96, 97 and 93 at 0.0015, 0.003, 0.006 and 0.012. So 0.003 for the first and 0.006 for the others.</details>
+#
+# **Predict.** Which wins on templates that none has seen: `"bag"`, `"pre-trained"`, `"from scratch"` or `"causal"`?
+
+# %% tags=["predict"]
+guess = None  # one of the four
 
 # %% tags=["nbval-ignore-output"]
 networks = {"pre-trained": [fine_tune(pretrained[seed], seed, lr=3e-3) for seed in range(3)]}
@@ -497,19 +523,16 @@ networks["from scratch"] = [fine_tune(None, seed) for seed in range(3)]
 # %% tags=["nbval-ignore-output"]
 networks["causal"] = [fine_tune(None, seed, causal=True) for seed in range(3)]
 
+# %% [markdown]
+# Now the accuracy of all, on what they have seen and on what is new:
 
 # %% tags=["nbval-ignore-output"]
-def accuracy(answer, part):  # per cent
+methods = {"bag": [fit_bag(train)], **networks}
+
+
+def accuracy(model, part):  # per cent
     x, y = read(part)
-    return 100 * (answer(x) == y).float().mean().item()
-
-
-def answer_of(model):
-    return lambda x: model(x).argmax(1)
-
-
-methods = {"bag": [fit_bag(train)]}
-methods |= {name: [answer_of(one) for one in networks[name]] for name in networks}
+    return 100 * (model(x).argmax(1) == y).float().mean().item()
 
 
 def by_method(part):
@@ -517,32 +540,32 @@ def by_method(part):
 
 
 learned, whole = by_method(train), by_method(test)
+compare_guess(guess, max(methods, key=lambda name: np.mean(whole[name])))
+print(f"{'':12} training   test, by seed   mean")
 for name in methods:
-    print(f"{name:13} training {min(learned[name]):5.1f}, test", *(f"{v:.0f}" for v in whole[name]))
+    by_seed = " ".join(f"{v:.0f}" for v in whole[name])
+    print(f"{name:12} {min(learned[name]):8.0f}   {by_seed:13} {np.mean(whole[name]):6.0f}")
 tuned, scratch, causal = (np.array(whole[name]) for name in networks)
-error = (np.var(tuned, ddof=1) / 3 + np.var(scratch, ddof=1) / 3) ** 0.5
-claim(networks_learn_the_training=min(min(learned[name]) for name in networks))
-claim(scratch_over_coin=scratch.mean() - 50, lead_of_causal=causal.mean() - scratch.mean())
-claim(gain_in_standard_errors=(tuned.mean() - scratch.mean()) / error)
+error = ((tuned.var(ddof=1) + scratch.var(ddof=1)) / 3) ** 0.5
+claim(accuracy_in_training_at_least=min(min(learned[name]) for name in networks))
+claim(from_scratch_minus_bag=scratch.mean() - whole["bag"][0])
+claim(causal_minus_from_scratch=causal.mean() - scratch.mean())
+claim(pretraining_gain_in_standard_errors=(tuned.mean() - scratch.mean()) / error)
+
+# %% [markdown]
+# All networks learn what they are shown. On new templates **reading both ways bought nothing here**: from scratch such a network is level with a bag of words, at 80 per cent, and the causal one gets 91. (Why, we don't know. Perhaps because the causal mask tells a network what stands before what, as in lesson 6.) Nor do three seeds show that pre-training helped: the gain, 8 points, is 1.4 of its standard errors. It read only these statements. BERT read 3.3 billion words, and after that reading both ways won on all five tasks on which its authors compared the two.
+#
+# <details><summary>Does that depend on our choices?</summary>We changed one at a time. With another split of the templates (<code>statements(split=7)</code>, seeds 0 to 2): from scratch 83, 87 and 75 per cent, causal 94, 92 and 92. With a head that reads the mean of all vectors (seeds 0 and 1): from scratch 80 and 85, causal 99 and 96. With one that reads <code>[CLS]</code>, as in BERT (seeds 0 to 2), from scratch: 85, 70 and 84. With position vectors that start with a standard deviation of 0.02, as in BERT, instead of 0.2 (seeds 0 to 2), from scratch: 87, 79 and 84; with one of 1: 63, 74 and 79.</details>
+#
+# They are right about different things, though:
 
 
 # %%
-def kind_of(one):  # what decides the label of a statement
-    form = one.template
-    if " but " in form:
-        fresh_first = form.index("{x}") < form.index("{o}")
-        return "it was fresh but we expected …" if fresh_first else "we expected dry but it was …"
-    if "{r}" in form:
-        return "it was … so people smiled"
-    if "nobody" in form:
-        return "nobody found the cake dry today"
-    return "it was not a dry cake today" if "not" in form else "today it was a fresh cake"
-
-
-kinds = sorted(set(map(kind_of, test)))
-score = {kind: by_method([one for one in test if kind_of(one) == kind]) for kind in kinds}
-bag, *others = score["it was not a dry cake today"].values()
-claim(bag_on_denials=bag[0], networks_on_denials=min(map(min, others)))
+marks = {"two clauses with but": " but ", "{x} … because or so {r}": "{r}"}
+marks |= {form: form for form in sorted({one.template for one in test if "{t}" in one.template})}
+score = {k: by_method([one for one in test if m in one.template]) for k, m in marks.items()}
+bag, *others = score["{w} did not have a {o} {s} {t} ."].values()
+claim(bag_on_did_not=bag[0], networks_on_did_not_at_least=min(map(min, others)))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 colors = dict(zip(methods, ("0.4", "C0", "C1", "C2"), strict=True))
@@ -565,100 +588,69 @@ draw_rows(score, "Right about different things\n(a dot is a seed, a row a kind o
 figure("by-kind", alt="Six rows of dots: near 100 for a reaction, spread widely for nobody.")
 
 # %% [markdown]
-# All networks learn what they are shown. On new templates the causal ones get 90 or 91 per cent, those from scratch that read both ways 73 to 85, and only the mask differs. **For this task reading both ways bought nothing.** (Why, we don't know. Perhaps because the causal mask tells a network what stands before what, as in lesson 6.) Nor do three seeds show that pre-training helped: 82, 97 and 86 per cent, a gain of 1.4 standard errors. It read nothing but these statements; BERT read 3.3 billion words.
-#
-# <details><summary>Does that depend on our choices?</summary>We changed one at a time. With another split of the templates (<code>statements(split=7)</code>, seeds 0 to 2): from scratch 83, 87 and 75 per cent, causal 94, 92 and 92. With a head that reads the mean of all vectors (seeds 0 and 1): from scratch 80 and 85, causal 99 and 96. With one that reads <code>[CLS]</code>, as in BERT (seeds 0 to 2), from scratch: 85, 70 and 84.</details>
-#
-# They are right about *different* things. A reaction gives the label away (*people smiled*), and all get it. With two clauses the bag keeps up: in *they thought the cake would be dry but …* the bigram *be dry* can only be an expectation. At *it was not a dry cake today* it gets 43 per cent, for *not* is no neighbour of *dry*; every network does better. And at *nobody found the cake dry today* the bag and most networks that read both ways are worse than a coin.
+# A reaction gives the label away (*people smiled*), and all get it. At *we did not have a dry cake* the bag is no better than a coin, for *not* is no neighbour of *dry*; every network does better. But at *nobody found the cake dry* five of the nine networks are worse than a coin. What did they learn instead?
 #
 # ## 10.6 Which word does it rely on?
-
-
-# %% tags=["nbval-ignore-output"]
-@torch.no_grad()
-def p_good(model, texts):  # the probability that it turned out well
-    return model(our_batch(texts)).softmax(-1)[:, 1]
-
-
-def time_first(one):  # nobody found the stew stale today . -> today nobody found …
-    return " ".join([*one.text.split()[5:-1], *one.text.split()[:5], "."])
-
-
-nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
-new = [one for one in nobody if time_first(one) not in {other.text for other in train}]
-
-# %% [markdown]
-# **Predict.** *Today nobody found the stew stale*: it turned out well, says the first pre-trained network, and rightly. What does it say of *nobody found the stew stale today*?
+#
+# *Nobody found the stew stale today*: it turned out badly, say those five, as though *nobody* were not there. Why? One template of the training begins with *nobody*, `nobody found the {s} {o} so {r}`, and there the reaction gives the label away. So a *nobody* in the first place never had to be read.
+#
+# A **minimal pair** tests such a suspicion: two statements that differ in one thing. Put a full stop in front, and *nobody* is no longer first. But then all words also move on by one position. So try that by itself, too: leave the statement as it is, and move only the *position vectors* by one.
+#
+# **Predict.** How many of the nine networks are worse than a coin if only the position vectors move?
 
 # %% tags=["predict"]
-guess = None  # the probability that it turned out well, such as 0.9
-
-
-# %% tags=["nbval-ignore-output"]
-def after(change):  # how accurate all are on the new statements, once these are changed
-    return by_method([replace(one, text=change(one)) for one in new])
-
-
-stew = ["today nobody found the stew stale .", "nobody found the stew stale today ."]
-p = p_good(networks["pre-trained"][0], stew).tolist()
-compare_guess(guess, p[1])
-print(f"p(good) = {p[0]:.2f}: {stew[0]}\np(good) = {p[1]:.2f}: {stew[1]}")
-forms = {"today nobody found the stew stale": after(time_first)}
-forms["nobody found the stew stale today"] = after(lambda one: one.text)
-front, last = (np.array(f["pre-trained"] + f["from scratch"]) for f in forms.values())
-claim(time_first_at_least=front.min(), of_six_below_a_coin=(last < 50).sum())
-
-# %% [markdown]
-# It turned out badly, it says, as though *nobody* were not there. So it goes with all such statements (we ask of the 40 of 64 that the training has in neither order): with the time in front nearly all are right; with the time at the end four of the six networks that read both ways, and a causal one, are right less often than a coin.
-#
-# Why? One template of the training begins with *nobody*, `nobody found the {s} {o} so {r}`, and in its 64 statements the reaction gives the label away. So a *nobody* in the first place never had to be read.
-#
-# A **minimal pair** tests that, two statements that differ in one thing. Put a full stop in front, and *nobody* is no longer first. But then all words also stand one place further on. So try each by itself: leave the statement as it is, and move only the *position vectors* by one.
-
+guess = None  # 0 to 9
 
 # %% tags=["nbval-ignore-output"]
+nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
+behind_stop = [replace(one, text=". " + one.text) for one in nobody]
+
+
 def move_positions(by):
     for one in (one for models in networks.values() for one in models):
         one.encoder.positions.weight.data = one.encoder.positions.weight.data.roll(-by, 0)
 
 
-forms[". nobody found the stew stale today"] = after(lambda one: ". " + one.text)
+forms = {"nobody found the stew stale today": by_method(nobody)}
 move_positions(1)
-forms["nobody found the stew stale today, its positions moved by one"] = after(lambda one: one.text)
+forms["the same, position vectors moved by one"] = by_method(nobody)
 move_positions(-1)
-*_, stop_first, one_on = (np.array(f["pre-trained"] + f["from scratch"]) for f in forms.values())
-claim(full_stop_first_at_least=stop_first.min(), positions_moved_at_least=one_on.min())
+forms[". nobody found the stew stale today"] = by_method(behind_stop)
+worse = [sum(v < 50 for name in networks for v in form[name]) for form in forms.values()]
+compare_guess(guess, worse[1])
+claim(worse_than_a_coin_as_it_is=worse[0], worse_with_positions_moved=worse[1])
+claim(worse_with_a_full_stop_first=worse[2])
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-draw_rows(forms, "One place further on, the same words are understood")
+draw_rows(forms, "One position further on, the same words are understood")
 figure("nobody", alt="Accuracies: low as it is, high with the position vectors moved by one.")
 
 # %% [markdown]
-# With the full stop all six get 73 per cent or more. With no word added, and *nobody* still first, 68 or more. So it isn't the order of the words. The networks have tied *nobody* to a *number*: in the place of that one template it may be ignored, one further on, where `{t} nobody found …` has it, it counts. Learned absolute positions allow a rule for each place; relative ones, such as the rotary positions of lesson 6, don't.
+# With no word added, and *nobody* still first, all but one beat the coin. So it isn't the order of the words: the networks have tied *nobody* to a position *number*. At the number of that one template it may be ignored; one further on, where `{t} nobody found …` has it, it counts. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). Learned absolute positions allow one for each position; relative ones, such as the rotary positions of lesson 6, don't.
 #
-# (Moving the positions is no remedy: most networks lose 5 to 20 points on the whole test.) A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). A test of the training's templates can't show it, because there it holds. (McCoy et al. 2020 found the same in BERT, fine-tuned with a hundred seeds: equal on the usual test, very different on a new kind of sentence.)
-#
-# Type a statement of your own, in the words of the others, and see what each kind of network says:
+# **Your turn.** Write a minimal pair of your own, one statement a line, in the words of the others. Note the right answers first; the cell prints each network's probability of a good outcome. Can you find another word that some of them ignore?
 
 
 # %% tags=["live"]
-def judge(text):  # words that the statements don't have are left out
-    known = " ".join(word for word in text.split()[:23] if word in ids)
-    for name, models in networks.items():
-        print(f"{name:14} p(good) =", *(f"{p_good(one, [known]).item():.2f}" for one in models))
+def judge(lines):  # words that the statements don't have are left out
+    for text in lines.splitlines():
+        x = our_batch([" ".join(word for word in text.split()[:23] if word in ids)])
+        for name in networks:
+            p = [one(x).softmax(1)[0, 1].item() for one in networks[name]]  # of a good outcome
+            print(f"{name:12} {np.round(p, 2)} {text}")
 
 
-type_text(judge, "today nobody found the walk dry .")
+type_text(judge, "we found the walk dry today .\nwe found the cake dry today .")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests this template no more), and measure on others of it, and on the other templates, with the seeds 0, 1 and 2. Fill in the table. Were more always better? What was wrong: the networks, or what they were shown?
+# > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests it no more), and measure on 32 others of it, on these without *today*, and on the other templates, with three seeds (about 15 seconds a run). Were more always better? What was wrong: the networks, or what they were shown?
 #
-# | statements added | accuracy on 32 others | on these without *today* | on the other templates |
+# |added|32 others|without *today*|other templates|
 # |---|---|---|---|
-# | 0 | | | |
-# | 1 | | | |
-# | 4 | | | |
-# | 16 | | | |
+# |0||||
+# |1||||
+# |4||||
+# |16||||
 #
 # > To start with:
 # >
@@ -667,7 +659,7 @@ type_text(judge, "today nobody found the walk dry .")
 # > added, others = [nobody[i] for i in order[:4]], [nobody[i] for i in order[32:]]
 # > rest = [one for one in test if one not in nobody]
 # > bare = [replace(one, text=" ".join([*one.text.split()[:5], "."])) for one in others]
-# > again = answer_of(fine_tune(pretrained[seed], seed, part=train + added, lr=3e-3))
+# > again = fine_tune(pretrained[seed], seed, part=train + added, lr=3e-3)
 # > accuracy(again, others), accuracy(again, bare), accuracy(again, rest)
 # > ```
 # >
@@ -676,10 +668,10 @@ type_text(judge, "today nobody found the walk dry .")
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** A vector for each word that knows its sentence: *dry* as in cake is not *dry* as in walk. It learned that without labels. For one label of a whole statement reading both ways wasn't needed, and here reading one way did better.
-# - An encoder: the block you know, without the causal mask, with a mask for padding.
-# - A bag of words beside every classifier, results by kind of statement, and minimal pairs to test a suspicion.
+# - **What does attention learn if it may look both ways?** To fetch the word that decides, from either side: *dry* reads *cake*. So each word gets a vector that knows its sentence, learned without labels. For one label of a whole statement reading both ways wasn't needed, and here reading one way did better.
+# - An encoder: the block you know, with a mask for padding instead of the causal one.
+# - An untrained network and a bag of words as controls, and minimal pairs to test a suspicion.
 #
-# **What still fails.** This encoder reads, and wasn't trained to write: it has no next word. (Encoders are used where a text is searched for, compared or sorted, not continued: Warner et al. 2024.) [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
+# **What still fails.** This encoder reads, and can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.
