@@ -182,8 +182,10 @@ def test_mase_is_that_of_the_function_and_of_a_count_by_hand():
     shown = card()
     assert shown.divisor == pytest.approx(divisor)
     assert float(column(shown, "MASE")["last value"]) == pytest.approx(by_hand, rel=0.005)
-    assert "7 rows before on the 50 training rows (Hyndman and Koehler 2006)" in str(shown)
-    assert f"MASE: MAE over {divisor:.1f} °C, that of the value 7 rows before" in str(shown)
+    assert "(7 rows back) on the 50 training rows (Hyndman and Koehler 2006)" in str(shown)
+    assert f"MASE: MAE divided by {divisor:.1f} °C, that of the seasonal naive rule (7" in str(
+        shown
+    )
 
 
 def test_mase_of_several_series_divides_by_the_mean_of_their_divisors():
@@ -208,8 +210,8 @@ def test_without_an_error_to_divide_by_there_is_no_mase():
     values[:50] = 50 + 10 * (torch.arange(50, dtype=torch.float64)[:, None] % 7)
     shown = card(series=series(values=values))
     assert "MASE" not in shown.table()[0]
-    line = "no MASE: on the 50 training rows, the value 7 rows before has no error to divide by"
-    assert line in shown.lines()
+    line = "no MASE: on the 50 training rows, the seasonal naive rule (7 rows back) has no error "
+    assert f"{line}to divide by" in shown.lines()
 
 
 # Look-back
@@ -218,8 +220,10 @@ def test_without_an_error_to_divide_by_there_is_no_mase():
 def test_the_look_back_is_what_is_read_beside_what_a_window_holds():
     shown = column(card(), "look-back")
     assert [*shown.values()] == ["1 of 9", "7 of 9", "9", "1 of 9", "1 of 9"]
-    last = "look-back: steps that move the forecast, by trial, of those that a window holds"
-    assert last in card().lines()
+    said = (
+        "look-back: steps that a forecast depends on, found by trial, of those that a window holds"
+    )
+    assert said in card().lines()
     wide = {"near": [shifted(0.1), score_forecasts(lambda *given: given[0][:, -3:-1, 0], cut())]}
     assert column(card(models=wide), "look-back")["near"] == "3 of 9"
 
@@ -306,9 +310,9 @@ def test_a_card_without_baselines_is_refused():
 @pytest.mark.parametrize(
     ("kind", "score", "words"),
     [
-        ("last value", "a week ago", "reads back 7 steps instead of 1: name the row that it is"),
-        ("seasonal naive", "last value", "reads back 1 steps instead of 7, or a multiple"),
-        ("seasonal naive", "blind", "reads back 0 steps instead of 7"),
+        ("last value", "a week ago", "has a look-back of 7 instead of 1: name the row that it is"),
+        ("seasonal naive", "last value", "has a look-back of 1 instead of 7, or a multiple"),
+        ("seasonal naive", "blind", "has a look-back of 0 instead of 7"),
     ],
 )
 def test_a_rule_that_reads_what_it_would_not_is_refused(kind, score, words):
@@ -354,11 +358,11 @@ NEAR = {"near": shifted(0.1)}
 @pytest.mark.parametrize(
     ("validation", "words"),
     [
-        ({}, "'last value' has 1 scores on the test windows and 0 of validation: give as many"),
-        (baselines(valid()), "'near' has 1 scores .* 0 of .*'near': score_forecasts.*splits.valid"),
+        ({}, "'last value' is scored 1 × on the test windows, 0 × in validation: give as many"),
+        (baselines(valid()), "'near' is scored 1 × .* 0 × .*'near': score_forecasts.*splits.valid"),
         (
             baselines(valid()) | {"near": [shifted(0.1, valid())] * 2},
-            "'near' has 1 scores on the test windows and 2 of validation",
+            "'near' is scored 1 × on the test windows, 2 × in validation",
         ),
         (
             baselines(valid()) | {"near": shifted(0.1, valid()), "far": shifted(0.2, valid())},

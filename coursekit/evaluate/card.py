@@ -146,8 +146,9 @@ class HonestyCard:
         """Return what stands below the table."""
         score, unit = next(iter(self.rows.values()))[0], self.all_series[0].unit
         seeds = {name: len(self.rows[name]) for name in self.models}
+        step = "step" if score.horizon == 1 else "steps"
         lines = [
-            f"windows scored: {score.windows:,}, each once, {score.horizon} steps ahead",
+            f"windows scored: {score.windows:,}, each once, {score.horizon} {step} ahead",
             *self._say_choice(),
             f"seen on the test windows before: {self.seen.strip()}",
             f"scaler: saw the first {self.scaler.n_rows:,} rows, no later ones",
@@ -184,17 +185,21 @@ class HonestyCard:
         return lines
 
     def _say_divisor(self) -> str:
-        rule = f"the value {self.season} rows before" if self.season else "the last value"
+        season = f"the seasonal naive rule ({self.season} rows back)"
+        rule = season if self.season else "the last value"
         rows = f"the {self.scaler.n_rows:,} training rows"
         if self.divisor is None:
             return f"no MASE: on {rows}, {rule} has no error to divide by"
         size = f"{_spread([self.divisor])} {self.all_series[0].unit}".rstrip()
-        return f"MASE: MAE over {size}, that of {rule} on {rows} (Hyndman and Koehler 2006)"
+        return f"MASE: MAE divided by {size}, that of {rule} on {rows} (Hyndman and Koehler 2006)"
 
     def _say_look_back(self) -> str:
         """Say which look-backs were measured."""
         stated = [name for name, scores in self.rows.items() if None in {s.reads for s in scores}]
-        measured = "look-back: steps that move the forecast, by trial, of those that a window holds"
+        measured = (
+            "look-back: steps that a forecast depends on, found by trial, of those that a window "
+            "holds"
+        )
         if len(stated) == len(self.rows):
             return "look-back: as stated, not measured"
         return f"{measured}; as stated: {', '.join(stated)}" if stated else measured

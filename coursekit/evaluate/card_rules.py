@@ -64,8 +64,8 @@ def refuse_bad_kinds(
             continue
         if (reads != 1) if kind == LAST else (not reads or reads % (season or 1)):
             raise ValueError(
-                f"{name!r} is called the {kind} baseline and reads back {reads} steps instead of "
-                f"{right}: name the row that it is, or score the rule itself"
+                f"{name!r} is called the {kind} baseline and has a look-back of {reads} instead "
+                f"of {right}: name the row that it is, or score the rule itself"
             )
 
 
@@ -116,8 +116,9 @@ def refuse_bad_validation(rows: Rows, validation: Rows) -> None:
         given = len(validation.get(name, ()))
         if given != len(scores):
             raise ValueError(
-                f"{name!r} has {len(scores)} scores on the test windows and {given} of validation: "
-                f"give as many, as in validation={{{name!r}: score_forecasts(…, splits.valid)}}"
+                f"{name!r} is scored {len(scores)} × on the test windows, {given} × in validation: "
+                f"give as many scores, as in validation={{{name!r}: score_forecasts(model, "
+                "splits.valid)}"
             )
     refuse_other_windows(validation, " in validation")
     valid, test = (next(iter(scores.values()))[0] for scores in (validation, rows))
