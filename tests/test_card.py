@@ -261,6 +261,10 @@ def test_what_must_be_said_is_said():
         assert f"- {line}" in card()._repr_markdown_()
 
 
+def test_a_card_in_a_list_is_its_text_and_not_all_its_numbers():
+    assert repr(card()) == str(card())
+
+
 def test_seconds_are_shown_where_they_are_given_and_left_out_otherwise():
     assert "seconds" not in card().table()[0]
     table = card(seconds={"late": 12.4}).table()

@@ -25,7 +25,7 @@ Scores = Mapping[str, ForecastScore | Sequence[ForecastScore]]
 """Of each row one score, or one for each seed."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HonestyCard:
     """Forecasting errors beside their baselines; shown as a table, or as text if printed.
 
@@ -217,6 +217,8 @@ class HonestyCard:
             right = (cell.rjust(n) for cell, n in zip(others[:-1], widths[1:-1], strict=True))
             text.append("  ".join([name.ljust(widths[0]), *right, others[-1]]).rstrip())
         return "\n".join([*text, *self.lines()])
+
+    __repr__ = __str__  # not all numbers that it rests on
 
     def _repr_markdown_(self) -> str:
         head, *rows = self.table()
