@@ -106,18 +106,20 @@ def _add_forecast(command: argparse.ArgumentParser) -> None:
     add("--level", type=float, default=0.8, help="fraction of the truth within the bands (0.8)")
     add("--steps", type=int, default=400, help="steps of the network's training (400)")
     add("--seed", type=int, default=0, help="where the random numbers start (0)")
+    add("--seen", help="what you looked at on the last fifth of the rows before, or 'nothing'")
     add("--out", type=Path, default=Path("build/forecast"), help="folder (build/forecast)")
 
 
 def _forecast(wanted: argparse.Namespace) -> int:
     from coursekit.commands.fit_models import ForecastOptions
-    from coursekit.commands.forecast_table import forecast_table
+    from coursekit.commands.forecast_table import UNSAID, forecast_table
     from coursekit.commands.read_table import TableOptions
 
     given = vars(wanted) | {"known": tuple(wanted.known)}
     table = TableOptions(**{one.name: given[one.name] for one in fields(TableOptions)})
     options = ForecastOptions(**{one.name: given[one.name] for one in fields(ForecastOptions)})
-    forecast_table(wanted.file, table, options, wanted.out, wanted.future)
+    seen = UNSAID if wanted.seen is None else wanted.seen
+    forecast_table(wanted.file, table, options, wanted.out, wanted.future, seen)
     return 0
 
 

@@ -14,9 +14,9 @@ from coursekit.commands.fit_models import (
     fit_best_ridge,
     fit_informer,
 )
-from coursekit.commands.forecast_table import write_card
+from coursekit.commands.forecast_table import score_all, write_card
 from coursekit.evaluate.forecasts import score_forecasts
-from coursekit.models.baselines import last_value
+from coursekit.models.baselines import last_value, seasonal_naive
 from coursekit.windows.forecast import split_windows
 from coursekit.windows.series import from_frame
 
@@ -80,13 +80,29 @@ def test_the_validation_chooses_the_row(tmp_path, capsys):
 
 def test_the_card_is_of_the_test_windows():
     splits = cut(known=())
-    models = {"last value": last_value, "linear, 14 rows": fit_best_ridge([splits])}
-    card = write_card(splits, models | {NETWORK: models["linear, 14 rows"]}, None)
+    ridge = fit_best_ridge([splits])
+    models = {"last value": last_value, "seasonal naive, 7 rows": seasonal_naive(7)}
+    models |= {"linear, 14 rows": ridge, NETWORK: ridge}
+    card = write_card(splits, models, score_all(models, splits.valid), "nothing")
     expected = score_forecasts(last_value, splits.test)
     assert card.rows["last value"][0].mse == expected.mse
     assert f"windows scored: {len(splits.test)}" in str(card)
-    assert "no seasonal naive: the steps have no usual season" in str(card)
-    assert card.kinds == {"last value": "last value", "linear": "linear, 14 rows"}
+    named = {"last value": "last value", "seasonal naive": "seasonal naive, 7 rows"}
+    assert card.kinds == named | {"linear": "linear, 14 rows"}
+    assert card.chosen == "linear, 14 rows"
+
+
+def test_the_card_tells_what_was_seen_as_the_caller_says(tmp_path, capsys):
+    assert run(tmp_path, daily()[["day", "sales"]]) == 0
+    assert "seen on the test windows before: not said (--seen 'no" in capsys.readouterr().out
+    assert run(tmp_path, daily()[["day", "sales"]], "--seen", "a plot") == 0
+    assert "seen on the test windows before: a plot\n" in capsys.readouterr().out
+
+
+def test_what_was_seen_is_asked_for_before_anything_is_trained(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("coursekit.commands.forecast_table.fit_all", None)
+    assert run(tmp_path, daily()[["day", "sales"]], "--seen", " ") == 2
+    assert "say what was looked at on the test windows before" in capsys.readouterr().err
 
 
 def test_rows_to_come_are_refused_before_anything_is_trained(tmp_path, capsys, monkeypatch):
@@ -146,7 +162,8 @@ def test_several_shops_share_a_model_and_are_forecast_each_in_its_own_scale(tmp_
     assert printed.count("MSE, scaled") == 2
     assert "north: sales, 5 rows ahead" in printed
     assert "south: sales, 5 rows ahead" in printed
-    assert printed.count("the validation prefers") == 1
+    assert printed.count("the validation of all series together prefers") == 1
+    assert printed.count("chosen by validation") == 2
     written = pd.read_csv(tmp_path / "out" / "forecast.csv")
     assert [*written.columns] == ["day", "sales", "sales_low", "sales_high", "shop"]
     assert written["shop"].tolist() == ["north"] * 5 + ["south"] * 5

@@ -1,6 +1,8 @@
 """What `python -m coursekit forecast` does: from a table to a card, a picture and the next rows."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
@@ -11,16 +13,16 @@ from coursekit.commands.fit_models import (
     ForecastOptions,
     choose_past,
     fit_all,
-    validation_mse,
 )
 from coursekit.commands.read_table import TableOptions, read_coming, read_series
 from coursekit.evaluate.card import HonestyCard
-from coursekit.evaluate.forecasts import score_forecasts
+from coursekit.evaluate.card_rules import refuse_silence
+from coursekit.evaluate.forecasts import ForecastScore, score_forecasts
 from coursekit.forecasting.ahead import AheadForecast, forecast_ahead
 from coursekit.forecasting.fitted import FittedForecaster
 from coursekit.notebook.pictures import draw_ahead
 from coursekit.notebook.plot import use_house_style
-from coursekit.windows.forecast import Forecaster, Splits, split_windows
+from coursekit.windows.forecast import Forecaster, ForecastWindows, Splits, split_windows
 from coursekit.windows.future import read_future
 from coursekit.windows.season import find_season
 from coursekit.windows.series import TimeSeries
@@ -30,10 +32,16 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_SERIES, MOST_PICTURES = 60_000, 50, 6
 """Rows of all series together, so that it takes minutes, and series; how many are drawn."""
+UNSAID = "not said (--seen 'nothing', or what was)"
 
 
 def forecast_table(
-    file: Path, table: TableOptions, options: ForecastOptions, out: Path, future: Path | None = None
+    file: Path,
+    table: TableOptions,
+    options: ForecastOptions,
+    out: Path,
+    future: Path | None = None,
+    seen: str = UNSAID,
 ) -> dict[str, AheadForecast]:
     """Compare baselines, a ridge and an Informer; forecast with what the validation prefers.
 
@@ -43,10 +51,12 @@ def forecast_table(
     Args:
         file: the table, as text with a head.
         future: a table of the rows to come, with the columns known in advance.
+        seen: what was looked at on the last rows before, which the cards are of.
 
     Raises:
         ValueError: if the table holds no series, or one that is too short.
     """
+    refuse_silence(seen)
     many = _leave_out_old(read_series(file, table))
     coming = {} if future is None else read_coming(future, table, file.stem)
     for name, series in many.items():
@@ -57,14 +67,16 @@ def forecast_table(
         name: split_windows(series, past, options.horizon, ENDS) for name, series in many.items()
     }
     models = fit_all([*cuts.values()], season, options)
-    chosen = min(models, key=lambda name: validation_mse(models[name], [*cuts.values()]))
+    valid = {name: score_all(models, splits.valid) for name, splits in cuts.items()}
+    chosen = min(models, key=lambda model: mean(scores[model].mse for scores in valid.values()))
     text, ahead = [], {}
     for name, splits in cuts.items():
         ahead[name] = _forecast(models[chosen], splits, options.level, coming.get(name))
-        text += [str(write_card(splits, models, season)), *ahead[name].notes, ""]
+        text += [str(write_card(splits, models, valid[name], seen)), *ahead[name].notes, ""]
+    together = "" if len(cuts) == 1 else " of all series together"
     text.append(
-        f"the validation prefers {chosen!r}, so that makes the forecast; it was fitted to the "
-        f"first {ENDS[0]:.0%} of the rows"
+        f"the validation{together} prefers {chosen!r}, so that makes the forecast; it was fitted "
+        f"to the first {ENDS[0]:.0%} of the rows"
     )
     _write(out, "\n".join(text), ahead, many, table.by)
     return ahead
@@ -105,21 +117,32 @@ def _refuse_future(
         raise ValueError(f"{file or '--future is needed'}: {name}: {problem}") from None
 
 
-def write_card(splits: Splits, models: dict[str, Forecaster], season: int | None) -> HonestyCard:
+def score_all(
+    models: Mapping[str, Forecaster], windows: ForecastWindows
+) -> dict[str, ForecastScore]:
+    """Return the scores of all models on the windows, by name."""
+    return {name: score_forecasts(model, windows) for name, model in models.items()}
+
+
+def write_card(
+    splits: Splits,
+    models: Mapping[str, Forecaster],
+    validation: Mapping[str, ForecastScore],
+    seen: str,
+) -> HonestyCard:
     """Score all on the test windows."""
-    scores = {name: score_forecasts(model, splits.test) for name, model in models.items()}
+    scores = score_all(models, splits.test)
     network = {NETWORK: scores.pop(NETWORK)}
-    kinds = {name.partition(",")[0]: name for name in scores}
-    without = {} if season else {"seasonal naive": "the steps have no usual season"}
     series = splits.series
     return HonestyCard(
         title=f"{series.name}: {series.columns[0]}, {splits.test.horizon} rows ahead",
         baselines=scores,
         models=network,
+        series=series,
         scaler=splits.scaler,
-        unit=series.unit,
-        kinds=kinds,
-        without=without,
+        validation=validation,
+        seen=seen,
+        kinds={name.partition(",")[0]: name for name in scores},
     )
 
 

@@ -5,156 +5,212 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, stdev
 
-from coursekit.evaluate.forecasts import ForecastScore
+from coursekit.evaluate.card_rules import (
+    SEASONAL,
+    refuse_bad_kinds,
+    refuse_bad_names,
+    refuse_bad_validation,
+    refuse_missing,
+    refuse_other_unit,
+    refuse_other_windows,
+    refuse_silence,
+    refuse_unknown,
+)
+from coursekit.evaluate.forecasts import ForecastScore, naive_error
 from coursekit.windows.forecast import Scaler
+from coursekit.windows.season import find_season
+from coursekit.windows.series import TimeSeries
 
-KINDS = ("last value", "seasonal naive", "linear")
-"""Baselines that every result needs, or a reason why not."""
+Scores = Mapping[str, ForecastScore | Sequence[ForecastScore]]
+"""Of each row one score, or one for each seed."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HonestyCard:
     """Forecasting errors beside their baselines; shown as a table, or as text if printed.
 
-    Baselines come first. The row with the lowest squared error is marked, whoever that is.
+    Baselines come first. Two rows are marked: the one with the lowest squared error, whoever that
+    is, and the one that the validation chooses, which is what could be had without the test. The
+    card finds both by itself.
 
     Attributes:
         title: what is forecast, such as "Oil temperature, 24 hours ahead".
         baselines: their scores, such as {"last value": …, "linear, 336 hours": …}.
         models: scores, one for each seed; of several the mean ± standard deviation is shown.
+        series: what is forecast, in its unit; several, if each row is scored over all of them.
         scaler: what the series was scaled with.
-        unit: of the target.
-        kinds: which row of `baselines` each of `KINDS` is: {"linear": "linear, 336 hours", …}.
-        without: for each of `KINDS` that makes no sense here, why; the card says so.
+        validation: the scores of the same rows on windows before the test's.
+        seen: what was looked at on the test windows before; "nothing", if that is so.
+        kinds: which row of `baselines` is the last value, the seasonal naive rule, a linear model:
+            {"linear": "linear, 336 hours", …}. Without a season in the calendar, no second one.
         published: mean squared errors, scaled, that others report. They were not measured here.
         seconds: of training, for one seed. Left out, the card is the same on each machine.
 
     Raises:
-        ValueError: if a baseline is missing without a reason, rows were not all scored on the same
-            windows, a row has no scores, two have one name, or `seconds`, `kinds` or `without`
-            name what is not there.
+        ValueError: if a baseline is missing or reads what its rule would not, a row has no score
+            or none of validation, rows were not all scored on the same windows, those of
+            validation are not before the test's, it isn't said what was seen, two rows have one
+            name, or `seconds` or `kinds` name what is not there.
     """
 
     title: str
     baselines: Mapping[str, ForecastScore]
-    models: Mapping[str, ForecastScore | Sequence[ForecastScore]]
+    models: Scores
+    series: TimeSeries | Sequence[TimeSeries]
     scaler: Scaler
-    unit: str
+    validation: Scores = field(default_factory=dict)
+    seen: str = ""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    without: Mapping[str, str] = field(default_factory=dict)
     published: Mapping[str, float] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._refuse_missing_baselines()
-        self._refuse_bad_kinds()
-        self._refuse_bad_names()
-        first = next(iter(self.rows))
-        for name, scores in self.rows.items():
-            for score in scores:
-                _refuse_other_windows(name, score, first, self.rows[first][0])
+        refuse_other_unit(self.all_series, self.scaler)
+        refuse_missing(self.baselines, self.kinds, self.season)
+        refuse_bad_kinds(self.baselines, self.kinds, self.season)
+        refuse_bad_names(self.rows, self.baselines, self.models)
+        refuse_unknown("seconds", self.seconds, self.rows)
+        refuse_other_windows(self.rows)
+        refuse_bad_validation(self.rows, _as_lists(self.validation))
+        refuse_silence(self.seen)
 
-    def _refuse_missing_baselines(self) -> None:
-        given = self.kinds.keys() | self.without.keys()
-        missing = tuple(kind for kind in KINDS if kind not in given)
-        which = " and say which rows they are: kinds={'linear': 'linear, 336 hours'}"
-        if not self.baselines:
-            missing = KINDS  # whatever the reasons: a card without any baseline says nothing
-            which = ""
-        if missing:
-            raise ValueError(
-                f"baselines missing: {', '.join(missing)}. Score them on the same "
-                f"windows (last_value, seasonal_naive, fit_linear){which}, or say why not: "
-                "without={'seasonal naive': 'days of trading have no season'}"
-            )
+    @property
+    def all_series(self) -> list[TimeSeries]:
+        """What is forecast, each series by itself."""
+        return [self.series] if isinstance(self.series, TimeSeries) else list(self.series)
 
-    def _refuse_bad_kinds(self) -> None:
-        for kind in self.without:
-            if kind not in KINDS:
-                raise ValueError(f"without={kind!r}: only {', '.join(KINDS)} need a reason")
-        for kind, name in self.kinds.items():
-            if kind not in KINDS:
-                raise ValueError(f"kinds={kind!r}: only {', '.join(KINDS)} are asked for")
-            if name not in self.baselines:
-                raise ValueError(
-                    f"{name!r} is called the {kind} baseline and is none: name one of "
-                    f"{', '.join(self.baselines)}"
-                )
-            if kind in self.without:
-                raise ValueError(f"{kind!r} is the row {name!r} and left out: say one of the two")
-
-    def _refuse_bad_names(self) -> None:
-        for name in self.models:
-            if name in self.baselines:
-                raise ValueError(f"{name!r} is a baseline and a model: give one another name")
-        for name, scores in self.rows.items():
-            if not scores:
-                raise ValueError(f"{name!r} has no scores: add one for each seed, or drop the row")
-        for name in self.seconds:
-            if name not in self.rows:
-                raise ValueError(
-                    f"seconds are given for {name!r}, which is no row: name one of "
-                    f"{', '.join(self.rows)}"
-                )
+    @property
+    def season(self) -> int | None:
+        """The rows of a season by the calendar; None if it has none that training rows hold."""
+        season = find_season(self.all_series[0])
+        return season if season and season < self.scaler.n_rows else None
 
     @property
     def rows(self) -> dict[str, list[ForecastScore]]:
         """The scores of each row, baselines first."""
-        rows = {}
-        for name, scores in {**self.baselines, **self.models}.items():
-            rows[name] = [scores] if isinstance(scores, ForecastScore) else list(scores)
-        return rows
+        return _as_lists({**self.baselines, **self.models})
 
     @property
     def best(self) -> str:
         """The row with the lowest mean squared error."""
         return min(self.rows, key=lambda name: mean(score.mse for score in self.rows[name]))
 
+    @property
+    def chosen(self) -> str:
+        """The row with the lowest mean squared error in validation."""
+        found = _as_lists(self.validation)
+        return min(self.rows, key=lambda name: mean(score.mse for score in found[name]))
+
+    @property
+    def divisor(self) -> float | None:
+        """MASE's: the mean absolute error, in units, of the seasonal naive rule in training.
+
+        Without a season, that of the last value. None if it is 0, so that there is no MASE.
+        """
+        seen = [one.values[: self.scaler.n_rows, 0] for one in self.all_series]
+        try:
+            return mean(naive_error(values, self.season or 1) for values in seen)
+        except ValueError:
+            return None
+
     def table(self) -> list[list[str]]:
         """Return the cells, the head first."""
-        unit = self.unit or "own unit"
+        unit = self.all_series[0].unit or "own unit"
         square = f"({unit})²" if " " in unit else f"{unit}²"
-        head = ["", "MSE, scaled", "MAE, scaled", f"MSE, {square}", f"MAE, {unit}"]
-        head += ["look-back", "parameters"]
-        if self.seconds:
-            head.append("seconds")
-        cells = [head]
+        head = ["", "MSE, validation", "MSE, scaled", "MAE, scaled", f"MSE, {square}"]
+        head += [f"MAE, {unit}", "MASE", "look-back", "parameters", "seconds"]
+        cells, validation = [head], _as_lists(self.validation)
         for name, scores in self.rows.items():
             in_units = [score.in_units(self.scaler) for score in scores]
-            row = [
-                name,
-                _spread([score.mse for score in scores]),
-                _spread([score.mae for score in scores]),
-                _spread([score.mse for score in in_units]),
-                _spread([score.mae for score in in_units]),
-                f"{scores[0].look_back:,}",
-                f"{scores[0].parameters:,}",
-            ]
-            if self.seconds:
-                row.append(f"{self.seconds[name]:.0f}" if name in self.seconds else "")
-            cells.append(row)
-        return cells
+            scaled = [score.mae / (self.divisor or math.inf) for score in in_units]
+            seconds = self.seconds.get(name)
+            cells.append(
+                [
+                    name,
+                    _spread([score.mse for score in validation[name]]),
+                    _spread([score.mse for score in scores]),
+                    _spread([score.mae for score in scores]),
+                    _spread([score.mse for score in in_units]),
+                    _spread([score.mae for score in in_units]),
+                    _spread(scaled),
+                    _look_back(scores),
+                    f"{scores[0].parameters:,}",
+                    "" if seconds is None else f"{seconds:.0f}",
+                ]
+            )
+        left_out = {"MASE": self.divisor is None, "seconds": not self.seconds}
+        kept = [i for i, name in enumerate(head) if not left_out.get(name, False)]
+        return [[row[i] for i in kept] for row in cells]
 
     def lines(self) -> list[str]:
         """Return what stands below the table."""
-        score = next(iter(self.rows.values()))[0]
+        score, unit = next(iter(self.rows.values()))[0], self.all_series[0].unit
         seeds = {name: len(self.rows[name]) for name in self.models}
+        step = "step" if score.horizon == 1 else "steps"
         lines = [
-            f"windows scored: {score.windows:,}, each once, {score.horizon} steps ahead",
+            f"windows scored: {score.windows:,}, each once, {score.horizon} {step} ahead",
+            *self._say_choice(),
+            f"seen on the test windows before: {self.seen.strip()}",
             f"scaler: saw the first {self.scaler.n_rows:,} rows, no later ones",
-            f"units: a scaled 1 is {_spread([self.scaler.std[0].item()])} {self.unit}".rstrip(),
+            f"units: a scaled 1 is {_spread([self.scaler.std[0].item()])} {unit}".rstrip(),
+            self._say_divisor(),
+            self._say_look_back(),
         ]
         if seeds:
             counted = ", ".join(f"{name} {n}" for name, n in seeds.items())
             lines.append(f"seeds: {counted} (± is the standard deviation over them)")
-        lines += [f"no {kind}: {reason}" for kind, reason in self.without.items()]
+        if not self.season and SEASONAL not in self.kinds:
+            season = find_season(self.all_series[0])
+            held = f"{self.scaler.n_rows} training rows don't hold a season of {season}"
+            lines.append(f"no seasonal naive: {held if season else 'the steps have no season'}")
         if self.published:
             others = ", ".join(f"{name} {mse:g}" for name, mse in self.published.items())
             lines.append(f"published, not measured here (MSE, scaled): {others}")
         return lines
 
+    def _say_choice(self) -> list[str]:
+        """Say what validation chooses, and what that costs where another row is best."""
+        valid = next(iter(_as_lists(self.validation).values()))[0]
+        where = f", in rows {valid.span[0]:,} to {valid.span[1] - 1:,}" if valid.span else ""
+        lines = [f"validation: {valid.windows:,} windows{where}; it chooses {self.chosen}"]
+        if self.chosen != self.best:
+            taken, best = (
+                _spread([mean(score.mse for score in self.rows[name])])
+                for name in (self.chosen, self.best)
+            )
+            lines.append(
+                f"the two marks differ: only the test shows that {self.best} is best. Without it "
+                f"one takes {self.chosen}, with an MSE of {taken} instead of {best}"
+            )
+        return lines
+
+    def _say_divisor(self) -> str:
+        season = f"the seasonal naive rule ({self.season} rows back)"
+        rule = season if self.season else "the last value"
+        rows = f"the {self.scaler.n_rows:,} training rows"
+        if self.divisor is None:
+            return f"no MASE: on {rows}, {rule} has no error to divide by"
+        size = f"{_spread([self.divisor])} {self.all_series[0].unit}".rstrip()
+        return f"MASE: MAE divided by {size}, that of {rule} on {rows} (Hyndman and Koehler 2006)"
+
+    def _say_look_back(self) -> str:
+        """Say which look-backs were measured."""
+        stated = [name for name, scores in self.rows.items() if None in {s.reads for s in scores}]
+        measured = (
+            "look-back: steps that a forecast depends on, found by trial, of those that a window "
+            "holds"
+        )
+        if len(stated) == len(self.rows):
+            return "look-back: as stated, not measured"
+        return f"{measured}; as stated: {', '.join(stated)}" if stated else measured
+
+    def _mark(self, name: str) -> str:
+        marks = {"best": self.best, "chosen by validation": self.chosen}
+        words = [words for words, row in marks.items() if row == name]
+        return f"← {', '.join(words)}" if words else ""
+
     def __str__(self) -> str:
-        cells = [[*row, "← best" if row[0] == self.best else ""] for row in self.table()]
+        cells = [[*row, self._mark(row[0])] for row in self.table()]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         text = [self.title]
         for name, *others in cells:
@@ -162,31 +218,35 @@ class HonestyCard:
             text.append("  ".join([name.ljust(widths[0]), *right, others[-1]]).rstrip())
         return "\n".join([*text, *self.lines()])
 
+    __repr__ = __str__  # not all numbers that it rests on
+
     def _repr_markdown_(self) -> str:
         head, *rows = self.table()
-        marked = [
+        bold = [
             [f"**{cell}**" if cell else "" for cell in row] if row[0] == self.best else row
             for row in rows
         ]
-        rule = [":--"] + ["--:"] * (len(head) - 1)
-        text = ["| " + " | ".join(row) + " |" for row in (head, rule, *marked)]
+        marks = [self._mark(row[0]) for row in rows]
+        marked = [[*row, mark] for row, mark in zip(bold, marks, strict=True)]
+        rule = [":--"] + ["--:"] * (len(head) - 1) + [":--"]
+        text = ["| " + " | ".join(row) + " |" for row in ([*head, ""], rule, *marked)]
         below = [f"- {line}" for line in self.lines()]
         return "\n".join([f"**{self.title}**", "", *text, "", *below])
 
 
-def _refuse_other_windows(
-    name: str, score: ForecastScore, first: str, reference: ForecastScore
-) -> None:
-    if (score.windows, score.horizon) != (reference.windows, reference.horizon):
-        raise ValueError(
-            f"{name!r} was scored on {score.windows} windows of {score.horizon} steps, {first!r} "
-            f"on {reference.windows} of {reference.horizon}: score all on the same"
-        )
-    if not math.isclose(score.target_mean, reference.target_mean, rel_tol=1e-6, abs_tol=1e-6):
-        raise ValueError(
-            f"{name!r} was scored on other targets than {first!r}, or in another scale: cut the "
-            "windows with the same ends and scaler"
-        )
+def _as_lists(scores: Scores) -> dict[str, list[ForecastScore]]:
+    """Return the scores of each row as a list, one alone as well."""
+    return {
+        name: [found] if isinstance(found, ForecastScore) else list(found)
+        for name, found in scores.items()
+    }
+
+
+def _look_back(scores: Sequence[ForecastScore]) -> str:
+    """Write what is read, and beside it what a window holds if that is more."""
+    offered, reads = scores[0].look_back, [score.reads for score in scores]
+    most = offered if None in reads else max(n for n in reads if n is not None)
+    return f"{offered:,}" if most == offered else f"{most:,} of {offered:,}"
 
 
 def _spread(values: Sequence[float]) -> str:

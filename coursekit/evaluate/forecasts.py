@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from coursekit.device import device_of
 from coursekit.evaluate.likelihood import evaluating, refuse_unequal
+from coursekit.evaluate.look_back import measure_look_back
 from coursekit.windows.forecast import (
     Forecaster,
     ForecastWindows,
@@ -29,6 +30,8 @@ class ForecastScore:
         squared: mean squared error of each window, over its steps.
         mse_by_step: mean squared error of each step ahead, over the windows.
         mae_by_step: mean absolute error of each step ahead.
+        reads: steps of that past which the forecasts depend on, by trial; None: not measured.
+        span: the row of the first target, and the one after the last; None: not known.
     """
 
     look_back: int
@@ -38,6 +41,8 @@ class ForecastScore:
     squared: Float[Tensor, "N"]
     mse_by_step: Float[Tensor, "P"]
     mae_by_step: Float[Tensor, "P"]
+    reads: int | None = None
+    span: tuple[int, int] | None = None
 
     @property
     def windows(self) -> int:
@@ -107,11 +112,13 @@ def score_forecasts(
     scored = sum(len(target) for _, target in made)
     if not scored or scored != len(windows):
         raise ValueError(f"scored {scored} of {len(windows)} windows: each must come, once")
-    return score_errors(
+    score = score_errors(
         *map(torch.cat, zip(*made, strict=True)),
         look_back=inputs[0].shape[1],
         parameters=sum(p.numel() for p in model.parameters()),
     )
+    reads = measure_look_back(forecaster, windows)
+    return replace(score, reads=reads, span=(windows.first, windows.stop))
 
 
 def score_errors(
@@ -125,7 +132,7 @@ def score_errors(
 
     Args:
         forecast, target: P steps ahead from each of N windows, or days.
-        look_back: steps of the past that each was made from.
+        look_back: steps of the past that each was made from, as you say: it can't be measured.
         parameters: fitted or trained numbers.
 
     Raises:
@@ -181,6 +188,27 @@ def walk_forward(
     return series.new_tensor(made)
 
 
+def naive_error(insample: Float[Tensor, "T"], period: int) -> float:
+    """Return how far a series is from itself one period before: mean |x_t - x_{t - period}|.
+
+    Args:
+        insample: the series x that a forecaster is fitted to.
+        period: steps of a season; 1 compares with the last value.
+
+    Raises:
+        ValueError: if the series is not longer than a period, or repeats itself exactly.
+    """
+    if not 1 <= period < len(insample):
+        raise ValueError(f"{period=} must be between 1 and {len(insample) - 1}, one less than x")
+    naive = (insample[period:] - insample[:-period]).double().abs().mean().item()
+    if naive == 0:
+        raise ValueError(
+            f"the series repeats itself every {period} steps, so that the error to compare with "
+            "is 0: choose another period, or report the MAE"
+        )
+    return naive
+
+
 def mase(
     target: Float[Tensor, "*N"],
     forecast: Float[Tensor, "*N"],
@@ -198,16 +226,7 @@ def mase(
         period: steps of a season; 1 compares with the last value.
 
     Raises:
-        ValueError: if the shapes differ, or the series is not longer than a period, or repeats
-            itself exactly.
+        ValueError: if the shapes differ, or `naive_error` has none to give.
     """
     refuse_unequal(target, forecast)
-    if not 1 <= period < len(insample):
-        raise ValueError(f"{period=} must be between 1 and {len(insample) - 1}, one less than x")
-    naive = (insample[period:] - insample[:-period]).double().abs().mean()
-    if naive == 0:
-        raise ValueError(
-            f"the series repeats itself every {period} steps, so that the error to compare with "
-            "is 0: choose another period, or report the MAE"
-        )
-    return ((target - forecast).double().abs().mean() / naive).item()
+    return (target - forecast).double().abs().mean().item() / naive_error(insample, period)
