@@ -1,6 +1,7 @@
 """Checks for the exercises of notebook 09b."""
 
 from collections.abc import Callable
+from functools import wraps
 
 import torch
 from jaxtyping import Float
@@ -56,3 +57,25 @@ def check_careful_error(
         return (sums.square().sum() / (lags + 1)).sqrt().item() / len(first)
 
     agree(solution, reference, cases)
+
+
+def check_kalman_step(
+    solution: Callable[[float, float, float, float, float], tuple[float, float]],
+) -> None:
+    """Check how a value moves what is believed of a level, and how sure that is afterwards."""
+    cases = [
+        (1.0, 2.0, 3.0, 1.0, 0.0),
+        (0.0, 2.0, 3.0, 1.0, 0.5),  # the level takes a step
+        (0.0, 0.0, 3.0, 1.0, 0.0),  # it was known exactly
+    ]
+
+    @wraps(solution)
+    def step(mean: float, variance: float, x: float, r: float, q: float) -> dict[str, float]:
+        return dict(zip(("mean", "variance"), solution(mean, variance, x, r, q), strict=True))
+
+    def reference(mean: float, variance: float, x: float, r: float, q: float) -> dict[str, float]:
+        """Weigh belief and value by how far off the other may be (Bayes' rule for two normals)."""
+        total = variance + r
+        return {"mean": (r * mean + variance * x) / total, "variance": r * variance / total + q}
+
+    agree(step, reference, cases)

@@ -6,6 +6,25 @@ from jaxtyping import Float
 from torch import Tensor
 
 
+def step_level(
+    mean: float, variance: float, value: float, noise_var: float, level_var: float
+) -> tuple[float, float]:
+    """Return mean and variance of the next level, once a value has been seen.
+
+    With the gain k = P / (P + r), a value moves the mean m by k (x - m) and leaves of its variance
+    (1 - k) P = k r, to which the level's own step adds q (Kalman 1960; Durbin and Koopman 2012,
+    chapter 2, where P, r and q are P_t, σ²_ε and σ²_η).
+
+    Args:
+        mean, variance: m and P, what was believed of this level; P may be infinite.
+        value: x, the level and noise.
+        noise_var: r, above 0.
+        level_var: q, of a step of the level.
+    """
+    gain = 1 - noise_var / (variance + noise_var)  # P / (P + r), and 1 where P is infinite
+    return mean + gain * (value - mean), gain * noise_var + level_var
+
+
 def filter_local_level(
     series: Float[Tensor, "T"],
     *,
@@ -16,11 +35,9 @@ def filter_local_level(
 ) -> tuple[Float[Tensor, "N"], Float[Tensor, "N"]]:
     """Return the forecast of each value from those before it, and the variance of its level.
 
-    The model: x_t = l_t + noise, l_{t+1} = l_t + step, both normal and independent. With the gain
-    k = P / (P + r), a value moves the forecast m by k (x - m) and leaves of its variance
-    (1 - k) P = k r, to which the next step adds q (Kalman 1960; Durbin and Koopman 2012, chapter 2,
-    where P, r and q are P_t, σ²_ε and σ²_η). Both results have T + 1 entries; the last is for the
-    value that comes after the series. A value's own variance is its level's plus r.
+    The model: x_t = l_t + noise, l_{t+1} = l_t + step, both normal and independent. Both results
+    have T + 1 entries; the last is for the value that comes after the series. A value's own
+    variance is its level's plus r.
 
     Args:
         noise_var: r, of the noise.
@@ -45,9 +62,7 @@ def filter_local_level(
     means = [mean]
     variances = [variance]
     for value in series.tolist():
-        gain = 1 / (1 + noise_var / variance)  # P / (P + r), and 1 where P is infinite
-        mean += gain * (value - mean)
-        variance = gain * noise_var + level_var
+        mean, variance = step_level(mean, variance, value, noise_var, level_var)
         means.append(mean)
         variances.append(variance)
     return series.new_tensor(means), series.new_tensor(variances)

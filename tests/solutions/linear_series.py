@@ -114,7 +114,58 @@ def careful_with_two_lags_at_most(first, second, lags):
     return careful_by_lags(first, second, min(lags, 2))
 
 
+# --- check_kalman_step --------------------------------------------------------------------------
+
+
+def kalman_by_gain(mean, variance, x, r, q):
+    k = variance / (variance + r)
+    return mean + k * (x - mean), (1 - k) * variance + q
+
+
+def kalman_by_both_weights(mean, variance, x, r, q):
+    k = variance / (variance + r)
+    return (1 - k) * mean + k * x, (1 - k) ** 2 * variance + k**2 * r + q
+
+
+def kalman_on_top_of_the_mean(mean, variance, x, r, q):
+    k = variance / (variance + r)
+    return mean + k * x, k * r + q
+
+
+def kalman_of_a_level_at_rest(mean, variance, x, r, q):
+    return kalman_by_gain(mean, variance, x, r, 0)
+
+
+def kalman_divided_by_the_variance(mean, variance, x, r, q):
+    k = 1 / (1 + r / variance)
+    return mean + k * (x - mean), k * r + q
+
+
+def kalman_with_the_other_weight(mean, variance, x, r, q):
+    k = r / (variance + r)
+    return mean + k * (x - mean), k * r + q
+
+
+def kalman_that_steps_first(mean, variance, x, r, q):
+    return kalman_by_gain(mean, variance + q, x, r, 0)
+
+
+def kalman_never_surer(mean, variance, x, r, q):
+    return kalman_by_gain(mean, variance, x, r, q)[0], variance + q
+
+
 ROWS = {
+    linear_series.check_kalman_step: (
+        [kalman_by_gain, kalman_by_both_weights],
+        {
+            kalman_on_top_of_the_mean: "1.0, 2.0, 3.0, 1.0, 0.0",
+            kalman_of_a_level_at_rest: "0.0, 2.0, 3.0, 1.0, 0.5",
+            kalman_that_steps_first: "0.0, 2.0, 3.0, 1.0, 0.5",
+            kalman_divided_by_the_variance: "0.0, 0.0, 3.0, 1.0, 0.0) raised ZeroDivisionError",
+            kalman_with_the_other_weight: "1.0, 2.0, 3.0, 1.0, 0.0",
+            kalman_never_surer: "1.0, 2.0, 3.0, 1.0, 0.0",
+        },
+    ),
     linear_series.check_autocovariance: (
         [gamma_by_formula, gamma_one_by_one],
         {
