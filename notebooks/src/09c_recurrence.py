@@ -528,7 +528,7 @@ torch.manual_seed(42)
 whole = RecurrentLM(RecurrentConfig(vocab_size=27, d_hidden=96, dropout=0.1)).to(device)
 batches = draw_names(torch.Generator().manual_seed(42))
 options = {"loss": next_token_loss, "schedule": warm_up_cosine(2000), "clip": 1.0}
-fit(whole, adamw(whole, 0.02), batches, steps=2000, **options)
+_ = fit(whole, adamw(whole, 0.02), batches, steps=2000, **options)
 
 # %% [markdown]
 # Its rival is the best table of lesson 1: four letters, with Kneser–Ney smoothing. Both were chosen on the validation names, so we compare them on the test names. (SE: standard error.)
