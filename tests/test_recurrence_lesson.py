@@ -196,6 +196,15 @@ def test_a_window_of_25_days_is_the_best_before_2008_and_more_cells_do_not_beat_
     rule = {"constant": omega / 1e4, "surprise": alpha, "memory": beta}
     garch = lose(garch_variance(r, known.var().item(), **rule)[a:b].log() / 2)
     ewma = lose(ewma_variance(r, known.var().item())[a:b].log() / 2)
+    assert compare_losses(ewma, garch, 10)[1] == pytest.approx(1.737, abs=0.01)
+    omega, alpha, fall, beta = arch_model(100 * known.numpy(), o=1).fit(disp="off").params[1:]
+    rule = {"constant": omega / 1e4, "surprise": alpha, "memory": beta, "fall": fall}
+    signed = lose(garch_variance(r, known.var().item(), **rule)[a:b].log() / 2)
+    assert compare_losses(garch, signed, 10)[1] == pytest.approx(5.3, abs=0.1)
+    lead = lose(r[a - 25 : b - 1].square().unfold(0, 25, 1).mean(1).log() / 2) - garch
+    assert (lead.topk(5).values.sum() / lead.sum()).item() == pytest.approx(0.454, abs=0.003)
+    crisis = torch.tensor([day.year < 2010 for day in days[1 + a : 1 + b]])
+    assert lead[crisis].sum() < 0.05 * lead.sum()
     size = (r / known.std()).abs().float()
     forecasts = [forecast_volatility(size, a, b, seed) for seed in range(1, 6)]
     lstm = lose(torch.stack(forecasts).mean(0) + known.std().log())
