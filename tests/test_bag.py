@@ -45,6 +45,11 @@ def test_the_weights_are_scikit_learns():
     assert_close(mine.double(), torch.tensor(theirs.coef_[0]).double(), rtol=1e-2, atol=2e-3)
 
 
+def test_fitted_weights_are_numbers_and_no_longer_trained():
+    counts = count_words(some_texts(), V)
+    assert not fit_logistic(counts, counts[:, 1].clamp(max=1).long(), 2, decay=0.05).requires_grad
+
+
 def test_of_statements_in_new_templates_single_words_tell_little_and_pairs_more():
     train, _, test = statements()
     ids = number_words([one.text for one in train])

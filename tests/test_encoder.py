@@ -337,6 +337,18 @@ def test_the_classifier_reads_position_0_only():
     assert_close(model(tokens), model.head(encoder(tokens)[:, 0]), **EXACT)
 
 
+def test_both_heads_hand_the_segments_on():
+    encoder, tokens = build(), tokens_of(B, T)
+    segments = torch.tensor([0, 0, 1, 1, 1]).expand(B, T)
+    vectors = encoder(tokens, None, segments)
+    model = SequenceClassifier(encoder, 4).double().eval()
+    assert_close(model(tokens, None, segments), model.head(vectors[:, 0]), **EXACT)
+    model = MaskedTokenModel(encoder).double().eval()
+    wanted = model.head(model.norm(F.gelu(model.transform(vectors))))
+    assert_close(model(tokens, None, segments), wanted, **EXACT)
+    assert (encoder(tokens) - vectors).abs().max() > 0.1
+
+
 def test_a_classifier_learns_a_separable_set():
     torch.manual_seed(0)
     tokens = torch.randint(1, V, (64, 6))

@@ -73,6 +73,13 @@ def test_nothing_to_write_is_refused():
         write_likeliest(build(), tokens_of(B, S), start=1, steps=0)
 
 
+@pytest.mark.parametrize("std", [0.02, 1.0])
+def test_the_embedding_starts_as_wide_as_was_asked_for(std):
+    torch.manual_seed(0)
+    model = EncoderDecoder(EncoderDecoderConfig(vocab_size=200, d_model=32), std=std)
+    assert model.embedding.weight.std().item() == pytest.approx(std, rel=0.05)
+
+
 @pytest.mark.parametrize("wrong", [{"n_decoder": 0}, {"n_encoder": -1}, {"dropout": 1.0}])
 def test_sizes_that_make_no_model_are_refused(wrong):
     with pytest.raises(ValueError, match="a size below 1, or a dropout outside"):

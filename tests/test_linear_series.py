@@ -92,3 +92,52 @@ def test_clark_and_west_say_what_the_coins_say():
     parts = zip(fits, pairwise(ends), strict=True)
     model = torch.cat([c + a * returns[i - 1 : j - 1] for (c, a), (i, j) in parts])
     assert clark_and_west(returns[ends[0] :], mean, model, 10) == pytest.approx(2.327, abs=0.005)
+
+
+def forecasts_of_returns(order):
+    """Days, returns from 2008 on, and what the mean and an AR forecast, refitted four times."""
+    days, closes = data.sp500()
+    returns = torch.tensor(closes, dtype=torch.float64).log().diff()[19:]
+    year = torch.tensor([day.year for day in days[20:]])
+    ends = [int((year < first).sum()) for first in (2008, 2011, 2014, 2017, 2019)]
+    mean = torch.cat([returns[:i].mean().expand(j - i) for i, j in pairwise(ends)])
+    model = torch.cat(
+        [
+            forecast_ar(returns[: j - 1], fit_ar(returns[:i], order))[i - order :]
+            for i, j in pairwise(ends)
+        ]
+    )
+    return days[20 + ends[0] :], returns[ends[0] :], mean, model
+
+
+def test_the_lead_on_returns_was_won_in_panics():
+    days, returns, mean, model = forecasts_of_returns(1)
+    base, error = (returns - mean).square(), (returns - model).square()
+    saved = base - error
+    years = torch.tensor([day.year for day in days])
+    parts = [(years >= a) & (years < b) for a, b in ((2008, 2010), (2010, 2012), (2012, 2019))]
+    shares = [(saved[part].sum() / saved.sum()).item() for part in parts]
+    assert shares == pytest.approx([0.932, 0.340, -0.272], abs=0.002)
+
+
+def test_a_week_of_falls_is_followed_by_wilder_days():
+    """What lesson 9b says of its three numbers: the weight of the signed week is negative."""
+    days, closes = data.sp500()
+    returns = torch.tensor(closes, dtype=torch.float64).log().diff()[19:]
+    size = returns.abs()
+    ten, week = size.unfold(0, 10, 1).mean(1)[:-1], returns.unfold(0, 5, 1).mean(1)[5:-1]
+    reads = torch.stack([torch.ones_like(ten), ten, week], 1)
+    end = sum(day.year < 2008 for day in days[20:]) - 10
+    weights = torch.linalg.lstsq(reads[:end], size[10 : 10 + end]).solution
+    assert weights.tolist() == pytest.approx([0.0023, 0.7218, -0.3009], abs=1e-4)
+
+
+def test_of_six_orders_the_first_has_the_highest_ratio():
+    ratios = {}
+    for order in (1, 2, 3, 5, 10, 20):
+        _, returns, mean, model = forecasts_of_returns(order)
+        losses = ((returns - one).square() for one in (mean, model))
+        ratios[order] = compare_losses(*losses, 10)[1]
+    first, second = sorted(ratios.values(), reverse=True)[:2]
+    assert first == ratios[1]
+    assert second == pytest.approx(1.317, abs=0.002)

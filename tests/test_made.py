@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from coursekit import data
 from coursekit.evaluate.images import all_images, image_nll, total_probability
 from coursekit.inside.certify import certify
-from coursekit.layers.masked import earlier
+from coursekit.layers.masked import MaskedConv2d, TwoStackConv2d, earlier
 from coursekit.models.made import (
     FVSBN,
     MADE,
@@ -173,6 +173,19 @@ def test_dropout_is_for_training_only():
     assert not torch.equal(model(images), model(images))
     assert total_probability(model, N) == pytest.approx(1, abs=1e-12)  # scored in evaluation mode
     assert model.training
+
+
+@pytest.mark.parametrize("kind", [PixelCNN, BlindPixelCNN])
+def test_a_pixel_cnn_leaves_out_the_fraction_that_was_asked_for(kind):
+    model = kind(PixelCNNConfig(dropout=0.2, **SIZES))
+    assert [part.p for part in model.modules() if isinstance(part, nn.Dropout)] == [0.2]
+
+
+@pytest.mark.parametrize("n_layer", [1, 4])
+def test_both_pixel_cnns_have_as_many_convolutions(n_layer):
+    sizes = PixelCNNConfig(n_layer=n_layer, **SIZES)
+    for kind, convolution in ((PixelCNN, TwoStackConv2d), (BlindPixelCNN, MaskedConv2d)):
+        assert sum(isinstance(part, convolution) for part in kind(sizes).modules()) == n_layer
 
 
 @pytest.mark.parametrize(

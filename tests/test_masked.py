@@ -81,6 +81,15 @@ def test_a_masked_convolution_is_a_sum_over_the_pixels_before(own):
             assert_close(y[:, :, row, column], sums + layer.bias, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_the_convolutions_start_so_that_the_variance_stays(own):
+    torch.manual_seed(0)
+    x = torch.randn(40, 8, ROWS, COLUMNS)
+    found = [MaskedConv2d(8, 200, 3, own=own)(x), *TwoStackConv2d(8)(x, x)]
+    for y in found:
+        assert y[..., 1:, 1:-1][..., :-1, :].var().item() == pytest.approx(1, rel=0.15)
+
+
 def test_two_stacks_are_sums_over_what_lies_above_and_to_the_left():
     above, left = normal(B, D, ROWS, COLUMNS), normal(B, D, ROWS, COLUMNS, seed=1)
     w_above, w_left, w_link = normal(D, D, 2, 3), normal(D, D, 1, 4, seed=2), normal(D, D, seed=3)

@@ -50,6 +50,12 @@ def test_padding_is_never_chosen():
     assert torch.equal(inputs[~maskable], tokens[~maskable])
 
 
+def test_the_lowest_id_bounds_what_is_drawn_and_not_what_is_chosen():
+    tokens = torch.randint(LOWEST, (9, 30), generator=chance(1))  # special ones, all of them
+    _, targets = mask_tokens(tokens, MASK, V, chance(), chosen=1.0, lowest=LOWEST)
+    assert torch.equal(targets, tokens)
+
+
 def test_the_same_generator_hides_the_same_tokens_and_another_hides_others():
     tokens = torch.randint(LOWEST, V, (9, 30), generator=chance(1))
     one, same, other = (mask_tokens(tokens, MASK, V, chance(seed))[1] for seed in (0, 0, 1))

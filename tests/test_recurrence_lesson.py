@@ -53,6 +53,13 @@ def test_what_comes_later_tells_nothing_about_the_symbol():
     assert (table - 62.5).abs().max() < 5 * 62.5**0.5
 
 
+def test_the_same_generator_draws_the_same_sequences():
+    one, same, other = (draw_recall(50, 5, chance(seed), again=0.3) for seed in (0, 0, 1))
+    for part, again, another in zip(one, same, other, strict=True):
+        assert torch.equal(part, again)
+        assert not torch.equal(part, another)
+
+
 @pytest.mark.parametrize(("n", "lag"), [(0, 5), (3, -1)])
 def test_no_sequence_and_no_lag_are_refused(n, lag):
     with pytest.raises(ValueError, match="must be at least"):

@@ -6,7 +6,13 @@ from itertools import product
 
 import pytest
 
-from coursekit.data.statements import DOMAINS, number_words, statements, templates
+from coursekit.data.statements import (
+    DOMAINS,
+    REACTIONS,
+    number_words,
+    statements,
+    templates,
+)
 
 PARTS = statements()
 
@@ -47,6 +53,14 @@ def test_the_outcome_makes_the_label():
             assert (named["x"] in good) == one.label
         if "o" in named:
             assert (named["o"] in bad) == one.label
+
+
+def test_people_react_to_what_turned_out_well_or_not():
+    reacted = [one for part in PARTS for one in part if "{r}" in one.template]
+    assert len(reacted) == 16 * 64
+    for one in reacted:
+        pleased, annoyed = (any(said in one.text for said in group) for group in REACTIONS)
+        assert (pleased, annoyed) == (one.label == 1, one.label == 0)
 
 
 def test_dry_is_bad_for_food_and_good_for_a_walk():

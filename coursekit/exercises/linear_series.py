@@ -64,9 +64,9 @@ def check_kalman_step(
 ) -> None:
     """Check how a value moves what is believed of a level, and how sure that is afterwards."""
     cases = [
-        (1.0, 2.0, 3.0, 1.0, 0.0),
-        (0.0, 2.0, 3.0, 1.0, 0.5),  # the level takes a step
-        (0.0, 0.0, 3.0, 1.0, 0.0),  # it was known exactly
+        (1.0, 2.0, 3.0, 4.0, 0.0),
+        (0.0, 2.0, 3.0, 4.0, 0.5),  # the level takes a step
+        (0.0, 0.0, 3.0, 4.0, 0.0),  # it was known exactly
     ]
 
     @wraps(solution)

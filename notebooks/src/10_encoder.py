@@ -10,8 +10,6 @@
 # **Sources**: the encoder is that of Vaswani et al. (2017); BERT, masked tokens and the rule of 15, 80, 10 and 10 per cent are by Devlin et al. (2019). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -65,7 +63,6 @@ for rule in (attend_past, attend):
     distance[rule] = (cake[0, 3] - walk[0, 3]).norm().item()
 compare_guess(guess, distance[attend_past])
 claim(distance_past=distance[attend_past])
-print(f"with attention to everything {distance[attend]:.2f}")
 
 # %% tags=["figure", "folded"]
 cake_words = ["we", "had", "a", "dry", "cake"]
@@ -256,7 +253,7 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Two kinds of encoder train on the statements without their labels: one as above, with three seeds, and one with the causal mask on top. No GPT trains like the second, though. So another network of the same size trains as a GPT does, for as many steps: it predicts *every* next word, and nothing is masked.
+# Now train, on the statements without their labels: the encoder, with three seeds, and a rival of the same size, for as many steps: a GPT, which predicts *every* next word, and nothing is masked.
 #
 # (`fit` runs the five lines of lesson 2; the learning rate rises, then falls along half a cosine.)
 
@@ -295,6 +292,7 @@ def pretrain(seed, causal=False, task=hide_some):
     torch.manual_seed(seed)
     model, g = OurModel(OurEncoder(len(ids), causal=causal), len(ids)).to(device), seeded(seed)
     picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(1000))
+    # next_token_loss moves nothing: it compares logits and targets position by position
     return train_it(model, (task(x, g) for x in picks), next_token_loss, lr=5e-3, steps=1000)
 
 
@@ -302,33 +300,32 @@ def pretrain(seed, causal=False, task=hide_some):
 tokens = our_batch([one.text for one in train])
 pretrained = [pretrain(seed) for seed in range(3)]
 both = pretrained[0]
-left, gpt = pretrain(0, causal=True), pretrain(0, causal=True, task=next_words)
+gpt = pretrain(0, causal=True, task=next_words)
 
 # %% [markdown]
-# **Predict.** What fraction of the masked tokens does the bidirectional encoder recover, in statements of templates that it has never seen? Always answering with the most frequent token, the full stop, is right 8 % of the time.
+# **Predict.** Now we ask for one word at a time, with all others in sight. What fraction does the bidirectional encoder recover, in statements of templates that it has never seen? Always answering with the most frequent token, the full stop, is right 8 % of the time.
 
 # %% tags=["predict"]
 guess = None  # a fraction, such as 0.3
 
 # %% tags=["nbval-ignore-output"]
 t_tokens = our_batch([one.text for one in test])
-inputs, targets = hide_some(t_tokens, seeded(0))
-asked = inputs == 3  # [MASK] alone: a fifth of the chosen words is changed or left
+asked = hide_some(t_tokens, seeded(0))[0] == 3  # which words we ask for
+row, at = asked.nonzero(as_tuple=True)
+one_blank = t_tokens[row].index_put((torch.arange(len(row)), at), torch.tensor(3, device=device))
 with torch.no_grad():
-    answers = {"left only": left(inputs)[asked], "both sides": both(inputs)[asked]}
-    before = gpt(t_tokens)[:, :-1]  # position t of a GPT predicts token t + 1,
-    answers["a GPT"] = before[asked[:, 1:]]  # so what is asked moves by one, too
-y, loss = targets[asked], {}
+    answers = {"both sides": both(one_blank)[range(len(row)), at]}
+    answers["a GPT"] = gpt(t_tokens)[asked.roll(-1, 1)]  # its position t predicts token t + 1
+y, loss = t_tokens[asked], {}
 recovered = {name: (answers[name].argmax(1) == y).float().mean().item() for name in answers}
 compare_guess(guess, recovered["both sides"])
 for name, logits in answers.items():
     loss[name] = Score(F.cross_entropy(logits, y), on=y)  # and what it is measured on
     print(f"{name:10} loss {loss[name].value:.2f}, right {recovered[name]:.1%}")
-claim_order(both_sides_beat_left=(loss["both sides"], loss["left only"]))
-claim(loss_of_the_gpt_minus_both_sides=loss["a GPT"].value - loss["both sides"].value)
+claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
 
 # %% [markdown]
-# Of the two that trained with masks, the one that reads both sides is better by 0.3 nats (0.6 with seed 42). The GPT is level with it all the same, in three seeds of four: it learns from every word, masked training from one in seven, which is its known cost (Clark et al. 2020).
+# **Reading both sides pays**: 0.35 nats. And yet the GPT learned from every word, masked training from one in seven, which is its known cost (Clark et al. 2020). (No model could recover all: most blanks were filled at random.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -356,9 +353,9 @@ figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk,
 #
 # ## 10.4 What attention learned
 #
-# What is the vector of *dry* made of, in *we had a dry cake today*? (The output of an encoder for a word is called its **contextual embedding**.) Two instruments. The first: the attention weights of *dry* in the four heads of the last layer, computed as in lesson 6. But a weight doesn't say how much depends on it. So the second hides each other word in turn with `[MASK]` and measures how far *dry* moves.
+# What is the vector of *dry* made of, in *we had a dry cake today*? (Training has its template, and not this statement.) (The output of an encoder for a word is called its **contextual embedding**.) Two instruments. The first: the attention weights of *dry* in the four heads of the last layer, computed as in lesson 6. But a weight doesn't say how much depends on it. So the second hides each other word in turn with `[MASK]` and measures how far *dry* moves.
 #
-# **Predict.** Untrained, no head gives *cake* more than a fifth of its weight. And after training, the head that reads *cake* most?
+# **Predict.** Untrained, a head gives *cake* about a fifth of its weight at most. And after training, the head that reads *cake* most?
 
 # %% tags=["predict"]
 guess = None  # a weight, from 0 to 1
@@ -420,11 +417,11 @@ for k, (name, models) in enumerate(encoders.items()):
 figure("what-dry-reads", alt="Thin lines from dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), orange those of the head that gives *cake* the most. Untrained, *dry* reads all words alike, and hardly moves whichever is hidden. Trained, that head gives nearly all its weight to *cake*, and *dry* moves furthest if *cake* is hidden. Both instruments are needed: another head reads the full stop with nearly as thick a line, and little depends on it.
+# Each line is a weight (seed 0), orange those of the head that gives *cake* the most. Untrained, *dry* reads all words alike, and hardly moves whichever is hidden. Trained, that head gives nearly all its weight to *cake*, and *dry* moves furthest if *cake* is hidden. (In new statements, hiding the thing moves it nearly twice as far as hiding a mean word, and furthest of all in about half of them.) Both instruments are needed: another head reads the full stop with nearly as thick a line, but hiding that moves *dry* a third as far.
 #
-# <details><summary>And in other statements?</summary>In the 39 of the next cell, from templates that are new to the encoders, the head that reads the thing most gives it 0.55, 0.36 and 0.38 on average (seeds 0 to 2; untrained 0.10 or less), and hiding the thing moves <i>dry</i> 1.8 to 1.9 times as far as hiding a mean word (untrained 0.9 to 1.0). It moves it furthest in about half of them: in <i>you did not have a dry cake today</i>, hiding <i>a</i> does.</details>
+# <details><summary>And in other statements?</summary>In the 39 of the next cell, from templates that are new to the encoders, the head that reads the thing most gives it 0.55, 0.36 and 0.38 on average (seeds 0 to 2; untrained 0.10 or less), and hiding the thing moves <i>dry</i> 1.8 to 1.9 times as far as hiding a mean word (untrained 0.9 to 1.0). In <i>you did not have a dry cake today</i>, hiding <i>a</i> moves it furthest.</details>
 #
-# So attention has learned to fetch the word that decides. Does that make two vectors of *dry*? Then, among the test statements in which the thing follows *dry*, the nearest other vector of *dry* should have the same meaning. (It could be near because the same *thing* follows. So we search only statements about another thing, where guessing is right in 38 % of the cases.) As a control, we do the same with the vectors of the full stop.
+# So attention has learned to fetch the word that decides. Does that make two vectors of *dry*? Then, among the test statements in which the thing follows *dry*, the nearest other vector of *dry* should have the same meaning. (It could be near because the same *thing* follows. So we search only statements about another thing, where guessing is right in 38 % of the cases.) As controls, we do the same with the first word and with the full stop.
 
 # %%
 meaning = {thing: k for k in ("kitchen", "weather") for thing in DOMAINS[k][0].split()}
@@ -442,10 +439,12 @@ same_thing = torch.tensor([[a == b for a in things] for b in things])
 same_kind = torch.tensor([[meaning[a] == meaning[b] for a in things] for b in things])
 
 
+spots = {"dry": at, "first word": [1] * len(rows), "full stop": [len(r.split()) for r in rows]}
+
+
 @torch.no_grad()
-def same_meaning(model, last=False):  # of the vectors nearest to that of dry, or of the full stop
+def same_meaning(model, where):  # of the vector nearest to that of the word at `where`
     x = our_batch(rows)
-    where = (x > 0).sum(1).cpu() - 1 if last else at
     v = model.encoder(x, readable(x))[range(len(x)), where].cpu().double()
     apart = torch.cdist(v, v).masked_fill(same_thing, torch.inf)
     nearest = apart <= apart.amin(1, keepdim=True) + 1e-4  # several, if they are equally near
@@ -453,14 +452,15 @@ def same_meaning(model, last=False):  # of the vectors nearest to that of dry, o
 
 
 found = {}
-for name, models in {**encoders, "a GPT": [gpt]}.items():
-    found[name] = np.array([[same_meaning(one, last) for one in models] for last in (False, True)])
-    print(f"{name:9} at dry", found[name][0].round(2), "at the full stop", found[name][1].round(2))
-at_dry, at_stop = found["trained"].mean(1) - found["untrained"].mean(1)
-claim(same_meaning_gained_at_dry=at_dry, same_meaning_gained_at_the_full_stop=at_stop)
+for name, models in {"a GPT": [gpt], **encoders}.items():
+    found[name] = np.array([[same_meaning(one, w) for one in models] for w in spots.values()])
+    print(name, *(f"· {w} {v.round(2)}" for w, v in zip(spots, found[name], strict=True)))
+gained = found["trained"].mean(1) - found["untrained"].mean(1)
+claim(same_meaning_gained_at_dry=gained[0], same_meaning_gained_at_the_first_word=gained[1])
+claim(same_meaning_gained_at_the_full_stop=gained[2])
 
 # %% [markdown]
-# At *dry* the GPT, which hasn't read the thing, guesses, and so do the untrained encoders; the trained ones are right in 79 % of the cases or more. But at the full stop they are right nearly as often! So it isn't about *dry*: **every word's vector comes to know its sentence**, or at least its domain. That is what encoders are used for: to tag words, and, as a mean over the words, to search for texts (Reimers and Gurevych 2019).
+# At *dry* the GPT, which hasn't read the thing, guesses, and so do the untrained encoders; the trained ones are right in 79 % of the cases or more. But at the full stop they are right nearly as often, and even at the first word more often than untrained ones! So it isn't about *dry*: **in the vectors of an encoder, a word comes to know its sentence**, or at least its domain. That is what encoders are used for: to tag words, and, as a mean over the words, to search for texts (Reimers and Gurevych 2019).
 #
 # ## 10.5 Learning from labels
 #
@@ -553,15 +553,15 @@ claim(causal_minus_from_scratch=causal.mean() - scratch.mean())
 claim(pretraining_gain_in_standard_errors=(tuned.mean() - scratch.mean()) / error)
 
 # %% [markdown]
-# All networks learn what they are shown. On new templates **reading both ways bought nothing here**: from scratch such a network is level with a bag of words, at 80 per cent, and the causal one gets 91. (Why, we don't know. Perhaps because the causal mask tells a network what stands before what, as in lesson 6.) Nor do three seeds show that pre-training helped: the gain, 8 points, is 1.4 of its standard errors. It read only these statements. BERT read 3.3 billion words, and after that reading both ways won on all five tasks on which its authors compared the two.
+# All networks learn what they are shown. On new templates **reading both ways bought nothing here**: from scratch such a network is level with a bag of words, at 80 per cent, and the causal one gets 91. (The last token isn't to blame: with a head that reads the mean of all vectors, two seeds get 80 and 85 per cent from scratch, 99 and 96 causal. Perhaps the causal mask helps because it tells a network what stands before what, as in lesson 6. We don't know.) Nor do three seeds show that pre-training helped: the gain, 8 points, is 1.4 of its standard errors. (And three GPTs, fine-tuned, get 89, 91 and 96 per cent, where the encoders had 82, 97 and 86.) They read only these statements. BERT read 3.3 billion words, and after that reading both ways won on all five tasks on which its authors compared the two.
 #
-# <details><summary>Does that depend on our choices?</summary>We changed one at a time. With another split of the templates (<code>statements(split=7)</code>, seeds 0 to 2): from scratch 83, 87 and 75 per cent, causal 94, 92 and 92. With a head that reads the mean of all vectors (seeds 0 and 1): from scratch 80 and 85, causal 99 and 96. With one that reads <code>[CLS]</code>, as in BERT (seeds 0 to 2), from scratch: 85, 70 and 84. With position vectors that start with a standard deviation of 0.02, as in BERT, instead of 0.2 (seeds 0 to 2), from scratch: 87, 79 and 84; with one of 1: 63, 74 and 79.</details>
+# <details><summary>Does that depend on our choices?</summary>We changed one at a time. With another split of the templates (<code>statements(split=7)</code>, seeds 0 to 2): from scratch 83, 87 and 75 per cent, causal 94, 92 and 92. The GPTs: that of 10.3 and two of other seeds, at a learning rate of 0.003, chosen on the validation statements (95, 95 and 97 there; at 0.006 92, 90 and 91). With a head that reads <code>[CLS]</code>, as in BERT (seeds 0 to 2), from scratch: 85, 70 and 84. With position vectors that start with a standard deviation of 0.02, as in BERT, instead of 0.2 (seeds 0 to 2), from scratch: 87, 79 and 84; with one of 1: 63, 74 and 79.</details>
 #
 # They are right about different things, though:
 
 
 # %%
-marks = {"two clauses with but": " but ", "{x} … because or so {r}": "{r}"}
+marks = {"two clauses with but": " but ", "with a reaction, {r}": "{r}"}
 marks |= {form: form for form in sorted({one.template for one in test if "{t}" in one.template})}
 score = {k: by_method([one for one in test if m in one.template]) for k, m in marks.items()}
 bag, *others = score["{w} did not have a {o} {s} {t} ."].values()
@@ -578,9 +578,10 @@ def draw_rows(table, title):
         for k, name in enumerate(methods):
             ax.plot(values[name], [row + k / 7 - 0.12] * len(values[name]), "o", color=colors[name])
     for k, name in enumerate(methods):
-        ax.text((0, 14, 45, 78)[k], -0.85, name, color=colors[name], fontweight="bold")
+        ax.text((-3, 13, 43, 77)[k], -1.05, f"● {name}", color=colors[name], fontweight="bold")
     ax.axvline(50, ymax=1 - 0.5 / len(table), color="black", linestyle=":", zorder=0)
-    ax.set(xlim=(-3, 103), ylim=(len(table) - 0.4, -1.15), yticks=[], title=title)
+    ax.set(xlim=(-3, 103), ylim=(len(table) - 0.4, -0.75), yticks=[])
+    ax.set_title(title, pad=30)
     ax.set_xlabel("accuracy (per cent); dotted: a coin")
 
 
@@ -592,43 +593,46 @@ figure("by-kind", alt="Six rows of dots: near 100 for a reaction, spread widely 
 #
 # ## 10.6 Which word does it rely on?
 #
-# *Nobody found the stew stale today*: it turned out badly, say those five, as though *nobody* were not there. Why? One template of the training begins with *nobody*, `nobody found the {s} {o} so {r}`, and there the reaction gives the label away. So a *nobody* in the first place never had to be read.
+# *Nobody found the stew stale today*: it turned out badly, say those five, as though *nobody* were not there. Why? One template of the training begins with *nobody*, `nobody found the {s} {o} so {r}`, and there the reaction gives the label away. So, I suspect, a *nobody* in first place never had to be read.
 #
-# A **minimal pair** tests such a suspicion: two statements that differ in one thing. Put a full stop in front, and *nobody* is no longer first. But then all words also move on by one position. So try that by itself, too: leave the statement as it is, and move only the *position vectors* by one.
+# Test it: leave the words as they are, and give *nobody* the position vector of the next position. Then it is no longer "first".
 #
-# **Predict.** How many of the nine networks are worse than a coin if only the position vectors move?
+# **Predict.** How many of the nine networks are then still worse than a coin?
 
 # %% tags=["predict"]
 guess = None  # 0 to 9
 
 # %% tags=["nbval-ignore-output"]
 nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
-behind_stop = [replace(one, text=". " + one.text) for one in nobody]
 
 
-def move_positions(by):
-    for one in (one for models in networks.values() for one in models):
-        one.encoder.positions.weight.data = one.encoder.positions.weight.data.roll(-by, 0)
+def moved(*at):  # the accuracies, if these positions have the vectors of the next ones
+    tables = [one.encoder.positions.weight for name in networks for one in networks[name]]
+    kept, at = [table.data for table in tables], torch.tensor(at, device=device)
+    for table, old in zip(tables, kept, strict=True):
+        table.data = old.index_copy(0, at, old[at + 1])
+    found = by_method(nobody)
+    for table, old in zip(tables, kept, strict=True):
+        table.data = old
+    return found
 
 
-forms = {"nobody found the stew stale today": by_method(nobody)}
-move_positions(1)
-forms["the same, position vectors moved by one"] = by_method(nobody)
-move_positions(-1)
-forms[". nobody found the stew stale today"] = by_method(behind_stop)
+forms = {"[CLS] nobody found the stew stale today .": by_method(nobody)}
+forms |= {"… with the position vector of nobody moved": moved(1), "… of stale": moved(5)}
+forms["… of all but nobody"] = moved(0, *range(2, 15))
 worse = [sum(v < 50 for name in networks for v in form[name]) for form in forms.values()]
 compare_guess(guess, worse[1])
-claim(worse_than_a_coin_as_it_is=worse[0], worse_with_positions_moved=worse[1])
-claim(worse_with_a_full_stop_first=worse[2])
+claim(worse_than_a_coin_as_it_is=worse[0], worse_with_nobody_moved=worse[1])
+claim(worse_with_the_adjective_moved=worse[2], worse_with_all_but_nobody_moved=worse[3])
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-draw_rows(forms, "One position further on, the same words are understood")
-figure("nobody", alt="Accuracies: low as it is, high with the position vectors moved by one.")
+draw_rows(forms, "Not the position of nobody, that of stale")
+figure("nobody", alt="Accuracies: low as it is and with nobody moved, high with stale moved.")
 
 # %% [markdown]
-# With no word added, and *nobody* still first, all but one beat the coin. So it isn't the order of the words: the networks have tied *nobody* to a position *number*. At the number of that one template it may be ignored; one further on, where `{t} nobody found …` has it, it counts. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). Learned absolute positions allow one for each position; relative ones, such as the rotary positions of lesson 6, don't.
+# My suspicion named the wrong word. With *nobody* moved, all five stay below the coin; with the *adjective* moved, one. At position 5 an adjective is taken at its word, as in `{w} found the {s} {x} {t}`, where nothing turns it round. Had I moved all positions at once, I'd have believed my story: *an intervention that fits a story isn't yet the one that tests it*. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). Learned absolute positions make it easy to tie one to a place; relative ones, such as the rotary positions of lesson 6, make it harder.
 #
-# **Your turn.** Write a minimal pair of your own, one statement a line, in the words of the others. Note the right answers first; the cell prints each network's probability of a good outcome. Can you find another word that some of them ignore?
+# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write one of your own, one statement a line, in the words of the others. Note the right answers first; the cell prints each network's probability of a good outcome. Can you find another word that some of them ignore?
 
 
 # %% tags=["live"]
@@ -655,6 +659,7 @@ type_text(judge, "we found the walk dry today .\nwe found the cake dry today .")
 # > To start with:
 # >
 # > ```python
+# > from dataclasses import replace
 # > order, seed = np.random.default_rng(0).permutation(64), 0
 # > added, others = [nobody[i] for i in order[:4]], [nobody[i] for i in order[32:]]
 # > rest = [one for one in test if one not in nobody]
@@ -668,9 +673,9 @@ type_text(judge, "we found the walk dry today .\nwe found the cake dry today .")
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch the word that decides, from either side: *dry* reads *cake*. So each word gets a vector that knows its sentence, learned without labels. For one label of a whole statement reading both ways wasn't needed, and here reading one way did better.
+# - **What does attention learn if it may look both ways?** To fetch the word that decides, even if it comes later: *dry* reads *cake*. So a word's vector knows its sentence, learned without labels. For one label of a whole statement reading both ways wasn't needed, and here reading one way did better.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
-# - An untrained network and a bag of words as controls, and minimal pairs to test a suspicion.
+# - An untrained network and a bag of words as controls, and interventions to test a suspicion.
 #
 # **What still fails.** This encoder reads, and can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #

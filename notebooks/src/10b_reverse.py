@@ -360,7 +360,8 @@ for length in (3, 12):
     source, written, _ = try_length(model, length)
     for k in range(3):
         answer = write(source[k].flip(0)) + "."
-        print(f"{write(source[k]):>12} → {up_to_the_end(written[k]):17} not {answer}")
+        verdict = "right" if up_to_the_end(written[k]) == answer else f"not {answer}"
+        print(f"{write(source[k]):>12} → {up_to_the_end(written[k]):17} {verdict}")
     if length == 3:
         claim(begins_with_all_three=(written[:, :3] == source.flip(1)).all(1).float().mean())
 ends = (written == END).int().argmax(1)  # with twelve: how many letters before the end
@@ -382,7 +383,7 @@ ax.set_title("It fails on longer and on shorter ones")
 figure("lengths", alt="All are right for 4 to 9 letters, some for 3, next to none otherwise.")
 
 # %% [markdown]
-# Within the lengths of training every sequence is right, beyond them hardly one, and of those with three letters some: a fifth here, 15 to 58 per cent in three other runs. The printed failures say why. With three, the letters are nearly always right, but then a fourth often follows: no answer in training had fewer. With twelve, the first letter written is nearly always the *ninth* of the source, not the twelfth: each position has a vector of its own (sines and cosines, as in lesson 6), and in training no position after the ninth held a letter. And after nine or ten letters it ends, as every answer in training did. A perfect score says nothing about what the training never had. The field calls this a failure of **length generalisation**; one remedy that is tried is positions that depend only on the distance between two tokens, such as the rotary ones of lesson 6.
+# Within the lengths of training every sequence is right, beyond them hardly one, and of those with three letters some: a fifth here, 15 to 58 per cent in three other runs. The printed answers say why. With three, the letters are nearly always right, but then a fourth often follows: no answer in training had fewer. With twelve, the first letter written is nearly always the *ninth* of the source, not the twelfth: each position has a vector of its own (sines and cosines, as in lesson 6), and in training no position after the ninth held a letter. And after nine or ten letters it ends: no answer in training was longer than nine. A perfect score says nothing about what the training never had. The field calls this a failure of **length generalisation**; one remedy that is tried is positions that depend only on the distance between two tokens, such as the rotary ones of lesson 6.
 #
 # ## What you now have
 #

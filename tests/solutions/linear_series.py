@@ -150,6 +150,15 @@ def kalman_that_steps_first(mean, variance, x, r, q):
     return kalman_by_gain(mean, variance + q, x, r, 0)
 
 
+def kalman_that_takes_r_for_1(mean, variance, x, r, q):
+    return kalman_by_gain(mean, variance, x, 1.0, q)
+
+
+def kalman_with_the_gain_as_variance(mean, variance, x, r, q):
+    k = variance / (variance + r)
+    return mean + k * (x - mean), k + q
+
+
 def kalman_never_surer(mean, variance, x, r, q):
     return kalman_by_gain(mean, variance, x, r, q)[0], variance + q
 
@@ -158,12 +167,14 @@ ROWS = {
     linear_series.check_kalman_step: (
         [kalman_by_gain, kalman_by_both_weights],
         {
-            kalman_on_top_of_the_mean: "1.0, 2.0, 3.0, 1.0, 0.0",
-            kalman_of_a_level_at_rest: "0.0, 2.0, 3.0, 1.0, 0.5",
-            kalman_that_steps_first: "0.0, 2.0, 3.0, 1.0, 0.5",
-            kalman_divided_by_the_variance: "0.0, 0.0, 3.0, 1.0, 0.0) raised ZeroDivisionError",
-            kalman_with_the_other_weight: "1.0, 2.0, 3.0, 1.0, 0.0",
-            kalman_never_surer: "1.0, 2.0, 3.0, 1.0, 0.0",
+            kalman_on_top_of_the_mean: "1.0, 2.0, 3.0, 4.0, 0.0",
+            kalman_of_a_level_at_rest: "0.0, 2.0, 3.0, 4.0, 0.5",
+            kalman_that_steps_first: "0.0, 2.0, 3.0, 4.0, 0.5",
+            kalman_divided_by_the_variance: "0.0, 0.0, 3.0, 4.0, 0.0) raised ZeroDivisionError",
+            kalman_with_the_other_weight: "1.0, 2.0, 3.0, 4.0, 0.0",
+            kalman_never_surer: "1.0, 2.0, 3.0, 4.0, 0.0",
+            kalman_that_takes_r_for_1: "1.0, 2.0, 3.0, 4.0, 0.0",
+            kalman_with_the_gain_as_variance: "1.0, 2.0, 3.0, 4.0, 0.0",
         },
     ),
     linear_series.check_autocovariance: (
