@@ -164,7 +164,7 @@ for seed in range(5):
 claim(padding_moves_dry_by=np.mean(moved))
 
 # %% [markdown]
-# By nearly a quarter of its length, for attention gave weight to eight empty positions. So what an encoder says of a statement would depend on the rest of the batch. A **padding mask** masks those positions as *keys* (`nn.MultiheadAttention` has it as `key_padding_mask`, with True where a token may *not* be read). As queries they may stay: nobody reads them, and the loss leaves them out.
+# By nearly a quarter of its length, because attention gave weight to eight empty positions. So what an encoder says of a statement would depend on the rest of the batch. A **padding mask** masks those positions as *keys* (`nn.MultiheadAttention` has it as `key_padding_mask`, with True where a token may *not* be read). As queries they may stay: nobody reads them, and the loss leaves them out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries, the last axis is what is read. Attention needs it to be of the type `torch.bool`.
@@ -460,7 +460,7 @@ claim(same_meaning_gained_at_dry=gained[0], same_meaning_gained_at_the_first_wor
 claim(same_meaning_gained_at_the_full_stop=gained[2])
 
 # %% [markdown]
-# At *dry* the GPT, which hasn't read the thing, guesses, and so do the untrained encoders; the trained ones are right in 79 % of the cases or more. But at the full stop they are right nearly as often! So it isn't about *dry*: **a word's vector comes to know its sentence**, or at least its domain. Not every word's: at the first word they get about half, and untrained encoders (20 of them) 0.35 ± 0.09. That is what encoders are used for: to tag words, and, as a mean over the words, to search for texts (Reimers and Gurevych 2019).
+# At *dry* the GPT, which hasn't read the thing, guesses, and so do the untrained encoders; the trained ones are right in 79 % of the cases or more. But at the full stop they are right nearly as often! So it isn't about *dry*: **a word's vector comes to know its sentence**, or at least its domain. Not every word's: at the first word they get about half, and untrained encoders (20 of them) 0.35 ± 0.09. That is what encoders are used for: to tag words, and, trained further on pairs of texts, to search (Reimers and Gurevych 2019).
 #
 # ## 10.5 Learning from labels
 #
@@ -630,9 +630,9 @@ draw_rows(forms, "Not the position of nobody, that of stale")
 figure("nobody", alt="Accuracies: low as it is and with nobody moved, high with stale moved.")
 
 # %% [markdown]
-# My suspicion named the wrong word. With *nobody* moved, all five stay below the coin; with the *adjective* moved, one. (A mere disturbance would end near the coin, not at 75 to 97 per cent.) At position 5 an adjective is taken at its word, as in `{w} found the {s} {x} {t}`, where nothing turns it round. Had I moved all positions at once, I'd have believed my story: *an intervention that fits a story isn't yet the one that tests it*. A rule that holds in all of the training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). Learned absolute positions make it easy to tie one to a place; relative ones, such as the rotary positions of lesson 6, make it harder.
+# My suspicion named the wrong word. With *nobody* moved, all five stay below chance; with the *adjective* moved, one. They have tied what an adjective says to the *position* where it stands. In the training (statements of one clause, no reaction), an adjective at position 6 is turned round in 92 of 162 statements, at position 5 in 64 of 157 only. Moving all but *nobody* would have confirmed my story, too: *an intervention that fits a story isn't yet the one that tests it*. Nor does this one prove the rest: whoever turned *every* adjective round would score 100 here. A rule that serves in training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). Learned absolute positions make it easy to tie one to a place; relative ones, such as the rotary positions of lesson 6, make it harder.
 #
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write one of your own, one statement a line, in the words of the others. Note the right answers first; the cell prints each network's probability of a good outcome. Can you find another word that some of them ignore?
+# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write one of your own, one statement a line, in the words of the others. Note the right answers first; the cell prints each network's probability of a good outcome. Can you find another word that some of them ignore? And the control: what happens to *they found the stew stale today* if its adjective is moved?
 
 
 # %% tags=["live"]
@@ -673,7 +673,7 @@ type_text(judge, "we found the walk dry today .\nwe found the cake dry today .")
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch the word that decides, even if it comes later: *dry* reads *cake*. So a word's vector knows its sentence, learned without labels. For one label of a whole statement reading both ways wasn't needed, and here reading one way did better.
+# - **What does attention learn if it may look both ways?** To fetch the word that decides, even if it comes later: *dry* reads *cake*. So a word's vector knows its sentence, or at least the domain, learned without labels. For one label of a whole statement reading both ways wasn't needed, and here reading one way did better.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
 # - An untrained network and a bag of words as controls, and interventions to test a suspicion.
 #
