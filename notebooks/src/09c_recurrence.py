@@ -406,7 +406,7 @@ for net in cut:
 claim(first_without_path_to_g=np.mean([ask(net, 50) for net in cut]))
 
 # %% [markdown]
-# Now the first symbol is nearly lost. So it takes more than an open gate: it seems that through $U$ the LSTM keeps writing what it still knows.
+# Now the first symbol is nearly lost, and hardly if a path to a gate is cut instead ([tested](../tests/test_recurrence_lesson.py)). So it takes more than an open gate: it seems that through $U$ the LSTM keeps writing what it still knows.
 #
 # ## 9c.4 How long a gate stays open
 #
