@@ -219,6 +219,37 @@ def test_a_window_of_25_days_is_the_best_before_2008_and_more_cells_do_not_beat_
     assert abs(compare_losses(lstm, ewma, 10)[1]) < 2
 
 
+class Recaller(nn.Module):
+    """The network of the lesson: which symbol came last? Its forget gates start at a bias of 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.vectors, self.output = nn.Embedding(16, 16), nn.Linear(32, 8)
+        self.recurrent = nn.LSTM(16, 32, batch_first=True)
+        nn.init.zeros_(self.recurrent.bias_hh_l0)
+        self.recurrent.bias_ih_l0.data = torch.tensor([0.0, 1, 0, 0]).repeat_interleave(32)
+
+    def forward(self, tokens):
+        return self.output(self.recurrent(self.vectors(tokens))[0][:, -1])
+
+
+def test_what_an_lstm_recalls_goes_through_u_to_what_it_writes():
+    """The control of the lesson's cut: without U in i, f or o it recalls, without U in g not."""
+    torch.manual_seed(1)
+    net, g = Recaller(), chance(1)
+    batches = (draw_recall(64, 50, g, again=0.06) for _ in range(300))
+    fit(net, adamw(net, 0.01), batches, steps=300, clip=1.0)
+    tokens, answers = draw_recall(1000, 50, chance(2000))
+    whole, right = net.recurrent.weight_hh_l0.data.clone(), {}
+    for block, name in enumerate("ifgo"):
+        net.recurrent.weight_hh_l0.data[32 * block : 32 * (block + 1)] = 0
+        with torch.no_grad():
+            right[name] = (net(tokens).argmax(1) == answers).double().mean().item()
+        net.recurrent.weight_hh_l0.data = whole.clone()
+    assert right.pop("g") < 0.4
+    assert min(right.values()) > 0.8
+
+
 # Costs
 
 

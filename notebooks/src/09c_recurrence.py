@@ -406,7 +406,7 @@ for net in cut:
 claim(first_without_path_to_g=np.mean([ask(net, 50) for net in cut]))
 
 # %% [markdown]
-# Now the first symbol is nearly lost. So it takes more than an open gate: it seems that through $U$ the LSTM keeps writing what it still knows.
+# Now the first symbol is nearly lost, and hardly if a path to a gate is cut instead ([tested](../tests/test_recurrence_lesson.py)). So it takes more than an open gate: it seems that through $U$ the LSTM keeps writing what it still knows.
 #
 # ## 9c.4 How long a gate stays open
 #
@@ -571,9 +571,9 @@ plt.title("Behind at first, ahead where the table forgets")
 figure("names", alt="The gain: below 0 up to two letters before, above from four to seven.")
 
 # %% [markdown]
-# Up to two letters both know the whole prefix, and the LSTM is *behind* the counts; from four to seven, where the table forgets, it wins. In all it is ahead by two standard errors, with the letters of a name taken together.
+# Up to two letters both know the whole prefix, and the LSTM is *behind* the counts; from four to seven, where the table forgets, it wins; from eight on, the letters are too few to tell. In all it is ahead by two standard errors, with the letters of a name taken together.
 #
-# But names are short: beyond eight letters little is left to gain. And the WaveNet of lesson 4, which reads eight, does no worse: 1.970 against 1.981 on the validation names, by which both were chosen.
+# Names are short: beyond eight letters little is left to gain. And the WaveNet of lesson 4, which reads eight, does no worse: 1.970 against 1.981 on the validation names, by which both were chosen.
 
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.sample import sample_text
@@ -625,7 +625,7 @@ name_lines(ax)
 figure("volatility", alt="Nats gained on a window of 25 days: GARCH 130, EWMA 90.")
 
 # %% [markdown]
-# Here memory pays: one cell beats the window by more than three standard errors. When? On a few jumps out of calm, hardly in 2008: five days hold 45 % of GARCH's lead. (Its lead over the EWMA, 1.7 standard errors, we can't claim.) More cells add nothing if they, too, read the size alone: an LSTM of 8 (five seeds' forecasts averaged) comes out behind GARCH, level with the EWMA. What helps is lesson 9b's sign: with one more weight, for falls (GJR: Glosten, Jagannathan and Runkle 1993), GARCH gains five standard errors. [The tests](../tests/test_recurrence_lesson.py) run both.
+# Here memory pays: one cell beats the window by more than three standard errors. When? On a few jumps out of calm, hardly in 2008: five days hold 45 % of GARCH's lead. More cells add nothing if they, too, read the size alone: an LSTM of 8 (five seeds' forecasts averaged) comes out behind GARCH, level with the EWMA. What helps is lesson 9b's sign: with one more weight, for falls (GJR: Glosten, Jagannathan and Runkle 1993), GARCH gains five standard errors. [The tests](../tests/test_recurrence_lesson.py) run both.
 #
 # ## What you have now
 #
