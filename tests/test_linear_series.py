@@ -116,8 +116,8 @@ def test_the_lead_on_returns_was_won_in_panics():
     saved = base - error
     years = torch.tensor([day.year for day in days])
     parts = [(years >= a) & (years < b) for a, b in ((2008, 2010), (2010, 2012), (2012, 2019))]
-    shares = [(saved[part].sum() / saved.sum()).item() for part in parts]
-    assert shares == pytest.approx([0.932, 0.340, -0.272], abs=0.002)
+    fractions = [(saved[part].sum() / saved.sum()).item() for part in parts]
+    assert fractions == pytest.approx([0.932, 0.340, -0.272], abs=0.002)
 
 
 def test_a_week_of_falls_is_followed_by_wilder_days():
