@@ -14,6 +14,7 @@ from coursekit.models.local_level import (
     filter_local_level,
     fit_local_level,
     local_level_nll,
+    step_level,
 )
 
 T = 37
@@ -41,6 +42,18 @@ def test_it_is_the_kalman_filter_of_statsmodels(level_var):
     )
     assert_close(means, torch.tensor(found.predicted_state[0]), rtol=1e-12, atol=1e-12)
     assert_close(variances, torch.tensor(found.predicted_state_cov[0, 0]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("variance", [1e-20, 1e-9, 2.0, 1e20])
+def test_a_step_keeps_its_digits_however_sure_it_was(variance):
+    mean, left = step_level(0.0, variance, 3.0, 4.0, 0.0)
+    gain = variance / (variance + 4)
+    assert (mean, left) == pytest.approx((3 * gain, 4 * gain), rel=1e-12, abs=0)
+
+
+def test_a_level_that_is_known_stays_and_one_of_which_nothing_is_known_is_the_value():
+    assert step_level(1.0, 0.0, 3.0, 4.0, 0.5) == (1.0, 0.5)
+    assert step_level(1.0, math.inf, 3.0, 4.0, 0.5) == (3.0, 4.5)
 
 
 def test_who_knows_nothing_believes_the_first_value():

@@ -103,3 +103,22 @@ def test_more_of_them_are_cut_by_the_same_templates():
     for few, many in zip(statements(16), PARTS, strict=True):
         assert {one.template for one in few} == {one.template for one in many}
         assert len(many) == 4 * len(few) == len({one.text for one in many})
+
+
+def test_how_often_training_turns_an_adjective_round_by_its_position():
+    """What lesson 10 says of statements of one clause without a reaction; [CLS] is position 0."""
+    turned, counted = Counter(), Counter()
+    for one in PARTS[0]:
+        if " but " in one.template or "{r}" in one.template:
+            continue
+        words = one.text.split()
+        _, good, bad = next(
+            [*map(str.split, kind)]
+            for kind in DOMAINS.values()
+            if set(kind[0].split()) & set(words)
+        )
+        at = next(i for i, word in enumerate(words, 1) if word in good + bad)
+        counted[at] += 1
+        turned[at] += (words[at - 1] in good) != bool(one.label)
+    assert (turned[6], counted[6]) == (92, 162)
+    assert (turned[5], counted[5]) == (64, 157)

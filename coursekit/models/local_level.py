@@ -21,7 +21,7 @@ def step_level(
         noise_var: r, above 0.
         level_var: q, of a step of the level.
     """
-    gain = 1 - noise_var / (variance + noise_var)  # P / (P + r), and 1 where P is infinite
+    gain = 1 / (1 + noise_var / variance) if variance else 0.0  # P / (P + r), for any P
     return mean + gain * (value - mean), gain * noise_var + level_var
 
 
