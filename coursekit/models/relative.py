@@ -20,12 +20,12 @@ class RelativeToLast(nn.Module):
     def __init__(self, model: Forecaster) -> None:
         super().__init__()
         self.model = model
-        self.known = tuple(getattr(model, "known", ()))
+        self.known = getattr(model, "known", None)  # None: it may be given any
 
     def forward(self, past: Past, known: Known, marks: Marks) -> Forecast:
         """Return the forecast of channel 0, as high as `past` is."""
         last = past[:, -1:]
-        columns = list(self.known)
+        columns = list(self.known or ())
         changes = known.clone()
         changes[..., columns] -= last[..., columns]
         return self.model(past - last, changes, marks) + last[..., 0]
