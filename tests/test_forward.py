@@ -18,6 +18,7 @@ from coursekit.layers.cache import Cache
 from coursekit.layers.convolution import ConvolvedAttention
 from coursekit.layers.position import CalendarEmbedding
 from coursekit.layers.recurrent import RNN
+from coursekit.models.decomposed import Decomposed, OneLayer
 from coursekit.models.encoder import (
     Encoder,
     EncoderConfig,
@@ -29,6 +30,8 @@ from coursekit.models.gpt import GPT, GPTConfig, modern_gpt
 from coursekit.models.informer import Informer, InformerConfig
 from coursekit.models.mlp import MLP, MLPConfig
 from coursekit.models.ngram import Bigram
+from coursekit.models.normalised import InstanceNorm
+from coursekit.models.patch import PatchConfig, PatchTransformer
 from coursekit.models.recurrent import RecurrentConfig, RecurrentLM
 from coursekit.models.relative import RelativeToLast
 from coursekit.models.series_transformer import (
@@ -69,6 +72,11 @@ def series(**options):
 def informer():
     sizes = {"context": L, "label_len": 3, "horizon": P, "n_encoder": 2, "n_decoder": 1}
     return Informer(InformerConfig(n_channel=3, n_head=H, d_model=C, **sizes))
+
+
+def patches():
+    sizes = {"context": L, "horizon": P, "patch_len": 3, "stride": 2, "n_layer": 2}
+    return PatchTransformer(PatchConfig(**sizes, n_head=H, d_model=C, d_ff=2 * C))
 
 
 def encoder_decoder():
@@ -117,6 +125,10 @@ MODELS = {
     "IteratedForecast": (lambda: IteratedForecast(series()), WINDOW),
     "Informer": (informer, WINDOW),
     "RelativeToLast": (lambda: RelativeToLast(informer()), WINDOW),
+    "PatchTransformer": (patches, WINDOW),
+    "InstanceNorm": (lambda: InstanceNorm(patches(), affine=True), WINDOW),
+    "NLinear": (lambda: RelativeToLast(OneLayer(L, P)), WINDOW),
+    "Decomposed": (lambda: Decomposed(L, P), WINDOW),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 
@@ -137,7 +149,11 @@ def test_hooks_fire_on_every_module(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["GPT", "modern GPT", "Encoder", "EncoderDecoder", "SeriesTransformer", "Informer"]
+    "name",
+    [
+        *("GPT", "modern GPT", "Encoder", "EncoderDecoder", "SeriesTransformer", "Informer"),
+        "PatchTransformer",
+    ],
 )
 @pytest.mark.parametrize("watched", [Block, MultiHeadAttention])
 def test_a_snapshot_sees_blocks_and_attention(name, watched):
@@ -176,7 +192,9 @@ def count_saved(model, inputs):
     return gradients, sum(saved)
 
 
-@pytest.mark.parametrize("name", ["GPT", "modern GPT", "Encoder", "SeriesTransformer", "WaveNet"])
+@pytest.mark.parametrize(
+    "name", ["GPT", "modern GPT", "Encoder", "SeriesTransformer", "WaveNet", "PatchTransformer"]
+)
 def test_activation_checkpointing_saves_less_and_changes_no_gradient(name):
     build, inputs = MODELS[name]
     model = shaken(build())
@@ -191,6 +209,7 @@ def test_activation_checkpointing_saves_less_and_changes_no_gradient(name):
 
 COMPILED = ["DilatedFusion", "WaveNet", "RecurrentLM", "GPT", "modern GPT", "SeriesTransformer"]
 COMPILED += ["Informer", "Encoder", "MaskedTokenModel", "SequenceClassifier", "EncoderDecoder"]
+COMPILED += ["PatchTransformer", "InstanceNorm", "NLinear", "Decomposed"]
 
 
 def compile_all():

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from coursekit.models.baselines import last_value
+from coursekit.models.baselines import fit_linear, last_value
 from coursekit.models.relative import RelativeToLast
 
 B, L, P, K = 2, 5, 3, 4
@@ -61,6 +61,16 @@ def test_a_column_known_in_advance_is_counted_from_its_last_value_too():
     assert_close(seen[1][..., 2], known[..., 2] - past[:, -1:, 2], **EXACT)
     assert torch.equal(seen[1][..., [0, 1, 3]], torch.zeros(B, P, 3, dtype=torch.float64))
     assert torch.equal(known, kept), "the caller's tensor was changed"
+
+
+def test_a_model_that_names_no_known_columns_may_be_given_any():
+    (past, known, marks), chance = draw(), torch.Generator().manual_seed(1)
+    windows = (torch.randn(30, n, generator=chance) for n in (L, P))
+    line = fit_linear(*windows, penalty=0.1, relative=False)
+    model = RelativeToLast(line)
+    assert model.known is RelativeToLast(nothing).known is None
+    expected = line(past - past[:, -1:], known, marks) + past[:, -1:, 0]
+    assert_close(model(past, known, marks), expected, **EXACT)
 
 
 def test_a_series_that_is_higher_is_forecast_as_much_higher():

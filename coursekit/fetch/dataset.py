@@ -11,7 +11,7 @@ class Dataset:
     """What is known about a data set before it is read.
 
     Attributes:
-        file: its name in the data folder and in the cache.
+        file: its name in the data folder and in the cache; one that ends in .gz is unpacked.
         sha256: the checksum of its canonical bytes.
         about: one phrase for the line that says what was used.
         stand_in: makes the text of a substitute; raises `MissingDataError` where it can't.

@@ -144,7 +144,7 @@ def read_text(dataset: Dataset) -> str:
     """
     found = locate(dataset, fetch=True)
     if found:
-        text = found.content.decode("utf-8")
+        text = _unpack(dataset, found.content)
         note_use(dataset.name, "canonical", f"{dataset.about} (canonical, {found.origin})")
         return text
     why = _problem(dataset)
@@ -203,9 +203,13 @@ def read_packaged(dataset: Packaged) -> str:
     if found is None:
         raise _lacking(dataset)
     note_use(dataset.name, "canonical", f"{dataset.about} (canonical, {found.origin})")
+    return _unpack(dataset, found.content)
+
+
+def _unpack(dataset: Dataset | Packaged, content: bytes) -> str:
+    """Return the text in a verified file, which may be compressed."""
     is_packed = dataset.file.endswith(".gz")
-    unpacked = gzip.decompress(found.content) if is_packed else found.content
-    return unpacked.decode("utf-8")
+    return (gzip.decompress(content) if is_packed else content).decode("utf-8")
 
 
 def _lacking(dataset: Packaged) -> MissingDataError | ValueError:

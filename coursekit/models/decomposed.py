@@ -11,9 +11,9 @@ class OneLayer(nn.Module):
     """Forecast each of P steps as its own weighted sum of the target's last T values: a forecaster.
 
     y = W x + b ("Linear": Zeng et al. 2023, section 4), trained by gradient; `RelativeToLast` of
-    it is NLinear. The other columns and the calendar are not read. Weights start as 1/T and
-    biases as 0, so the first forecast is the mean of the past: nothing is drawn. (The authors'
-    code starts so where it decomposes, and their single layer as PyTorch does.)
+    it is NLinear. The other columns and the calendar are not read. Weights start as 1/T, which
+    the authors' code offers in a comment, and biases as 0: the first forecast is the mean of the
+    past, whatever the seed.
 
     Args:
         context: values T that are read, the last ones of a window.
@@ -55,9 +55,8 @@ class Decomposed(nn.Module):
     """Forecast the trend of the target and what is left of it, by a layer each: a forecaster.
 
     W_t t + b_t + W_s (x - t) + b_s with the moving average t of the last T values x (DLinear: Zeng
-    et al. 2023, section 4). Weights start as 1/T and biases as 0, as in the authors' code but for
-    the biases, so the first forecast is the mean of the past. The other columns and the calendar
-    are not read.
+    et al. 2023, section 4). Both layers start as that of `OneLayer` does, so here, too, the first
+    forecast is the mean of the past. The other columns and the calendar are not read.
 
     Args:
         context: values T that are read, the last ones of a window.
