@@ -61,7 +61,7 @@ def some_tokens(*shape, seed=0):
 
 def draw(*shape, seed=0):
     chance = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=chance, dtype=torch.float64)
+    return torch.randn(shape, generator=chance, dtype=torch.float64)
 
 
 def series(**options):

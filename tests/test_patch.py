@@ -81,12 +81,11 @@ def test_the_published_sizes_give_42_patches():
 # The same forecast as Hugging Face's
 
 
-def hugging_face(ours, scaling=None):
+def hugging_face(ours, norm=BatchNorm1d, norm_first=False, scaling=None):
     """Their model with our weights; it doesn't pad, so its past is longer by the stride."""
     from transformers import PatchTSTConfig, PatchTSTForPrediction
 
     config = ours.config
-    block = ours.blocks[0]
     settings = PatchTSTConfig(
         num_input_channels=1,
         context_length=config.context + config.stride,
@@ -97,8 +96,8 @@ def hugging_face(ours, scaling=None):
         num_attention_heads=config.n_head,
         d_model=config.d_model,
         ffn_dim=config.d_ff,
-        norm_type="layernorm" if isinstance(block.norm_1, nn.LayerNorm) else "batchnorm",
-        pre_norm=block.norm_first,
+        norm_type="layernorm" if norm is nn.LayerNorm else "batchnorm",
+        pre_norm=norm_first,
         positional_encoding_type="random",
         pooling_type=None,
         share_projection=True,
@@ -116,8 +115,8 @@ def hugging_face(ours, scaling=None):
         pairs += [(getattr(their.self_attn, f"{n}_proj"), getattr(attention, n)) for n in "qkv"]
         pairs += [(their.self_attn.out_proj, attention.out)]
         pairs += [(their.ff[0], our.feed_forward.expand), (their.ff[3], our.feed_forward.out)]
-        norms = (their.norm_sublayer1, our.norm_1), (their.norm_sublayer3, our.norm_2)
-        pairs += [(getattr(norm, "batchnorm", norm), own) for norm, own in norms]
+        both = (their.norm_sublayer1, our.norm_1), (their.norm_sublayer3, our.norm_2)
+        pairs += [(getattr(other, "batchnorm", other), own) for other, own in both]
     for their, our in pairs:
         missing = their.load_state_dict(our.state_dict(), strict=False)
         assert not missing.unexpected_keys
@@ -138,7 +137,7 @@ FORMS = pytest.mark.parametrize(
 @FORMS
 def test_with_copied_weights_the_forecast_is_hugging_faces(norm, norm_first):
     ours, (past, known, marks) = build(norm=norm, norm_first=norm_first), draw()
-    theirs = hugging_face(ours)
+    theirs = hugging_face(ours, norm, norm_first)
     found = theirs(pad(past)).prediction_outputs
     assert_close(ours(past, known, marks), found[..., 0], **EXACT)
     assert sum(p.numel() for p in ours.parameters()) == sum(p.numel() for p in theirs.parameters())
@@ -159,8 +158,9 @@ def test_normalised_by_window_it_is_hugging_faces_with_its_scaler():
     past[..., 0] = 300 + 5 * past[..., 0]
     observed = torch.ones_like(pad(past))
     observed[:, L:] = 0
-    found = hugging_face(ours, "std")(pad(past), past_observed_mask=observed).prediction_outputs
-    assert_close(InstanceNorm(ours)(past, known, marks), found[..., 0], rtol=0, atol=1e-11)
+    found = hugging_face(ours, scaling="std")(pad(past), past_observed_mask=observed)
+    theirs = found.prediction_outputs[..., 0]
+    assert_close(InstanceNorm(ours)(past, known, marks), theirs, rtol=0, atol=1e-11)
 
 
 # What it reads

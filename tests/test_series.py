@@ -127,7 +127,7 @@ def test_all_data_sets_are_listed_under_their_names():
     }
     numbers = series.DATASETS | currencies.DATASETS
     everything = text.DATASETS | numbers | vocabularies.DATASETS
-    assert data.DATASETS == everything
+    assert everything == data.DATASETS
 
 
 def test_a_claim_may_rest_on_a_packaged_data_set(bare, monkeypatch, tmp_path):
