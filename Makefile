@@ -60,12 +60,14 @@ lab: $(READY) ## read and play: JupyterLab on the notebooks
 mutants: $(READY) ## plant each bug of tests/mutants.toml and see its test fail
 	@$(PYTHON) -m tests.mutants
 
-bench: $(READY) ## published recipes and ours side by side (an hour); results in benchmarks/
+bench: $(READY) ## published recipes and ours side by side (two hours); results in benchmarks/
 	@$(PYTHON) -m benchmarks.names
 	@$(PYTHON) -m benchmarks.tokens
 	@$(PYTHON) -m benchmarks.shakespeare
 	@$(PYTHON) -m benchmarks.probsparse
-	@$(PYTHON) -m benchmarks.etth1
+	@$(PYTHON) -m benchmarks.horizons
+	@$(PYTHON) -m benchmarks.horizons --bands --costs
+	@$(PYTHON) -m benchmarks.horizons_report
 
 lock: $(READY) ## write requirements.lock: the exact versions of this environment
 	@$(PYTHON) -m tools lock

@@ -1,11 +1,20 @@
 """Bands around a forecast: each margin by brute force, and what share of targets they hold."""
 
+import math
+from dataclasses import replace
+
 import pytest
 import torch
 from sklearn.metrics import mean_pinball_loss
 from torch.testing import assert_close
 
-from coursekit.evaluate.bands import Bands, calibrate_bands, measure_coverage, quantile_loss
+from coursekit.evaluate.bands import (
+    Bands,
+    calibrate_bands,
+    measure_coverage,
+    quantile_loss,
+    roll_margins,
+)
 from coursekit.evaluate.forecasts import score_errors
 from coursekit.windows.forecast import Scaler
 
@@ -106,3 +115,36 @@ def test_a_quantile_of_no_share_or_other_shapes_is_refused():
             quantile_loss(float(level))
     with pytest.raises(ValueError, match="differ: give one number for each"):
         quantile_loss(0.9)(torch.zeros(3, 1), torch.zeros(3))
+
+
+@pytest.mark.parametrize("memory", [9, 30, 1000])
+def test_a_rolling_margin_is_that_of_the_last_windows_whose_outcome_is_known(memory):
+    before, new = score(20), score(25, seed=1, width=2.0)
+    margins = roll_margins(before, new, 0.7, memory)
+    errors = [*before.errors.abs().tolist(), *new.errors.abs().tolist()]
+    for i in range(25):
+        # window j forecasts rows j, j + 1, j + 2; when window 20 + i is made, row 20 + i is ahead
+        known = [j for j in range(45) if (j < 20 or j + 2 < 20 + i) and j < 20 + i][-memory:]
+        for step in range(3):
+            sizes = sorted(errors[j][step] for j in known)
+            assert margins[i, step] == sizes[math.ceil(round((len(known) + 1) * 0.7, 9)) - 1]
+
+
+def test_rolling_bands_follow_errors_that_shrink_and_fixed_ones_do_not():
+    before, new = score(300, width=3.0), score(900, seed=1)
+    fixed = measure_coverage(calibrate_bands(before), new).mean()
+    rolling = (new.errors.abs() <= roll_margins(before, new, memory=100))[200:].double().mean()
+    assert fixed > 0.98
+    assert 0.77 < rolling < 0.83
+
+
+def test_rolling_over_a_gap_or_another_horizon_is_refused():
+    before, new = score(20), score(9, seed=1)
+    with pytest.raises(ValueError, match="windows of 3 and 2 steps: score both at one horizon"):
+        roll_margins(before, score(9, horizon=2))
+    with pytest.raises(ValueError, match="before end at row 40, the others begin at 41"):
+        roll_margins(replace(before, span=(18, 40)), replace(new, span=(41, 52)))
+    with pytest.raises(ValueError, match=r"3 windows are too few for bands of 80%"):
+        roll_margins(before, new, memory=3)
+    with pytest.raises(ValueError, match=r"level=1.2 must lie between 0 and 1"):
+        roll_margins(before, new, level=1.2)

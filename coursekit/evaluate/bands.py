@@ -48,18 +48,64 @@ def calibrate_bands(score: ForecastScore, level: float = 0.8) -> Bands:
     Raises:
         ValueError: if `level` is no fraction, or there are fewer windows than it needs.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"{level=} must lie between 0 and 1: 0.8 for four targets of five")
-    rank = math.ceil(round((score.windows + 1) * level, 9))  # 10 · 0.7 is 7.000000000000001
-    if rank > score.windows:
-        needed = math.ceil(round(level / (1 - level), 9))
-        lower = math.floor(100 * score.windows / (score.windows + 1)) / 100
-        raise ValueError(
-            f"{score.windows} windows are too few for bands of {level:.0%}: lengthen the "
-            f"validation part until {needed} fit, or ask for level={lower} or less"
-        )
+    rank = _find_rank(score.windows, level)
     margin = score.errors.abs().kthvalue(rank, 0).values
     return Bands(level=level, margin=margin, windows=score.windows)
+
+
+def _find_rank(windows: int, level: float) -> int:
+    """Return which of the errors, by size, is the margin."""
+    if not 0 < level < 1:
+        raise ValueError(f"{level=} must lie between 0 and 1: 0.8 for four targets of five")
+    rank = math.ceil(round((windows + 1) * level, 9))  # 10 · 0.7 is 7.000000000000001
+    if rank > windows:
+        needed = math.ceil(round(level / (1 - level), 9))
+        lower = math.floor(100 * windows / (windows + 1)) / 100
+        raise ValueError(
+            f"{windows} windows are too few for bands of {level:.0%}: lengthen the "
+            f"validation part until {needed} fit, or ask for level={lower} or less"
+        )
+    return rank
+
+
+def roll_margins(
+    before: ForecastScore, score: ForecastScore, level: float = 0.8, memory: int = 720
+) -> Float[Tensor, "N P"]:
+    """Measure the margin of each window anew, on the last windows whose outcome was known by then.
+
+    Split conformal prediction again, on a sample that moves along: where errors grow or shrink
+    with the seasons, the bands follow after about `memory` windows. A forecast of P steps is known
+    to be right or wrong only P rows later, so the latest P - 1 windows never count.
+
+    Args:
+        before: windows, one row apart, that end where those of `score` begin: the validation.
+        score: the windows that need margins, of the same horizon, in the same scale.
+        level: the fraction of targets that should lie within.
+        memory: how many windows to look back on; fewer where there aren't so many.
+
+    Raises:
+        ValueError: if `level` is no fraction, there are too few windows for it, horizons differ,
+            or `before` doesn't end where `score` begins.
+
+    Example:
+        >>> covered = (test.errors.abs() <= roll_margins(validation, test)).double().mean(0)
+    """
+    if before.horizon != score.horizon:
+        raise ValueError(
+            f"windows of {before.horizon} and {score.horizon} steps: score both at one horizon"
+        )
+    if before.span and score.span and before.span[1] != score.span[0]:
+        raise ValueError(
+            f"the windows before end at row {before.span[1]}, the others begin at {score.span[0]}: "
+            "cut both by one `split_windows`"
+        )
+    errors = torch.cat([before.errors, score.errors]).abs()
+    margins = torch.empty_like(score.errors)
+    for i in range(score.windows):
+        known = before.windows + max(i - score.horizon + 1, 0)
+        recent = errors[max(known - memory, 0) : known]
+        margins[i] = recent.kthvalue(_find_rank(len(recent), level), 0).values
+    return margins
 
 
 def measure_coverage(bands: Bands, score: ForecastScore) -> Float[Tensor, "P"]:

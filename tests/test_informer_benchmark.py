@@ -1,4 +1,4 @@
-"""The benchmark on ETTh1: its plain model is ours, its training learns, its report is complete."""
+"""The benchmark's Informer: PyTorch's modules make the same model, and its training learns."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from benchmarks import etth1
+from benchmarks import informer
+from coursekit.evaluate.forecasts import score_forecasts
 from coursekit.layers.attention import attend
 from coursekit.models.baselines import last_value
 from coursekit.models.informer import Informer, InformerConfig
@@ -55,7 +56,7 @@ def copy_weights(theirs, ours):
 
 def test_our_informer_equals_one_of_pytorchs_modules():
     ours = Informer(CONFIG, rule=attend, calendar=None, head_std=1.0).double()
-    theirs = etth1.OfModules(CONFIG).double()
+    theirs = informer.OfModules(CONFIG).double()
     assert sum(p.numel() for p in theirs.parameters()) == sum(p.numel() for p in ours.parameters())
     for weight in ours.parameters():
         weight.data += 0.1 * torch.randn_like(weight)
@@ -78,32 +79,16 @@ def small_splits():
 def test_training_beats_the_last_value_and_keeps_the_best_average():
     splits = small_splits()
     model = RelativeToLast(Informer(CONFIG, calendar=None))
-    recipe = etth1.Recipe(60, 16, every=20, thin=2, lift=0.1)
-    best, seconds = etth1.train_informer(model, recipe, splits)
+    recipe = informer.Recipe(60, 16, every=20, thin=2, lift=0.1)
+    best, seconds, curve = informer.train_forecaster(model, recipe, splits.train, splits.valid)
     assert seconds > 0
     assert best is not model
-    naive = etth1.judge(last_value, splits)
-    assert max(etth1.judge(best, splits)) < 0.6 * min(naive)
-    assert etth1.thin_mse(best, splits.test, 1) == pytest.approx(etth1.judge(best, splits)[1])
-
-
-def test_each_model_of_a_mean_is_trained_once(monkeypatch):
-    trained = []
-
-    def train(model, recipe, splits, seed):
-        trained.append((type(model), recipe, seed))
-        return nn.Identity(), 2.0
-
-    monkeypatch.setattr(etth1, "train_informer", train)
-    monkeypatch.setattr(etth1, "splits_of", lambda horizon: None)
-    etth1.train_column.cache_clear()
-    for name in etth1.OURS:
-        model, seconds = etth1.train_column(48, name, 7)
-        assert seconds == (4.0 if "mean" in name else 2.0)
-    etth1.train_column.cache_clear()
-    assert len(trained) == 3
-    assert all(seed == 7 for *_, seed in trained)
-    assert len(model.forecasters) == 2
+    parts = (splits.valid, splits.test)
+    errors = [score_forecasts(best, part).mse for part in parts]
+    assert max(errors) < 0.6 * min(score_forecasts(last_value, part).mse for part in parts)
+    assert informer.thin_mse(best, splits.test, 1) == pytest.approx(errors[1])
+    assert [step for step, _ in curve] == [20, 40, 60]
+    assert min(error for _, error in curve) == informer.thin_mse(best, splits.valid, 2)
 
 
 def test_the_mean_forecast_is_the_mean_of_forecasts():
@@ -116,21 +101,23 @@ def test_the_mean_forecast_is_the_mean_of_forecasts():
             return past[..., 0] + self.number
 
     inputs = (torch.arange(6.0).view(2, 3, 1), torch.zeros(2, 3, 1), torch.zeros(2, 6, 3))
-    mean = etth1.MeanForecast([Add(1.0), Add(4.0)])
+    mean = informer.MeanForecast([Add(1.0), Add(4.0)])
     assert_close(mean(*inputs), inputs[0][..., 0] + 2.5)
 
 
-def test_the_report_has_every_figure():
-    runs = [(0.05, 0.03, 9.0), (0.06, 0.05, 12.0)]
-    row = {"windows": 2857, "last value": [(0.0696, 0.0343, 0.0)], "ridge": [(0.051, 0.0265, 0.0)]}
-    row |= dict.fromkeys(etth1.OURS, runs)
-    text = etth1.write_report({24: row}, {"a step": 17.24})
-    for figure in ("0.098", "2,857", "0.0343", "0.0265", "0.0400 ± 0.0141", "9 – 12", "| 17.2 |"):
-        assert figure in text
+def test_a_step_is_timed_for_each_model(monkeypatch):
+    monkeypatch.setattr(informer, "CONTEXT", 12)
+    models = {"a": nn.Linear(1, 1), "b": nn.Linear(1, 1)}
 
+    class Level(nn.Module):
+        def __init__(self, layer):
+            super().__init__()
+            self.layer = layer
 
-def test_a_report_can_be_written_before_all_is_done():
-    row = {"windows": 2857, "last value": [(0.0696, 0.0343, 0.0)], "ridge": [(0.051, 0.0265, 0.0)]}
-    text = etth1.write_report({24: row | {"ours, plain": [(0.05, 0.0801, 3.0)]}})
-    assert "0.0801" in text
-    assert "median ms" not in text
+        def forward(self, past, known, marks):
+            return self.layer(past[:, -1:]).expand(-1, known.shape[1], 1)[..., 0]
+
+    models = {name: Level(layer) for name, layer in models.items()}
+    costs = informer.costs_of_a_step(models, rounds=2, steps=1)
+    assert [*costs] == ["a", "b"]
+    assert all(0 < cost < 1000 for cost in costs.values())
