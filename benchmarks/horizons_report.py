@@ -320,8 +320,8 @@ NOTES = (
     "alike: brought in after its test errors without that had been seen (0.064, 0.217, 0.318 and "
     "0.329 at 24, 168, 336 and 720 hours), and not asked for by the validation (0.058 without, "
     "0.059 with, at 24 hours). On the hour validation and test disagree: four months of "
-    "summer and autumn like it, four of winter lose by it at 24 and 48 hours; the mean of both models came in after that "
-    "had been seen. On the other series all recipes are those of ETTh1.",
+    "summer and autumn like it, four of winter lose by it at 24 and 48 hours; the mean of both "
+    "models came in after that had been seen. On the other series all recipes are those of ETTh1.",
     "",
     "Seen on ETTh1's test before: the Informers' scores and the ridge's, when their recipes "
     "were made; and, while this benchmark was built, the ridge, NLinear and an earlier PatchTST "
@@ -361,8 +361,8 @@ SAID = {
     "exchange": (
         "One model for all eight currencies. Its rows have no dates and are no even days, so the "
         "field's season of five rows is no week. The seasonal naive rule's MASE on each series' "
-        "last 30 rows, with the error of that rule on all rows before as divisor, is published as 1.740 "
-        "(Ansari et al. 2024).",
+        "last 30 rows, with the error of that rule on all rows before as divisor, is published "
+        "as 1.740 (Ansari et al. 2024).",
     ),
 }
 
