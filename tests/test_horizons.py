@@ -240,6 +240,8 @@ def test_the_report_marks_what_validation_chooses_and_not_what_the_test_likes():
     assert "1.080 to 1.080 of the ridge's" in text
     assert "below it at no hours, more than 2 % above it at 24, 48, 96, 168, 192, 336, 720" in text
     assert "2 to 61 s" in text
+    assert "(last value: ETTh1, 24; ETTh1, 48;" in text
+    assert "costs most at ETTh1, 24: NLinear has 0.4321, where PatchTST has 0.2345." in text
     assert "| a step | 17.2 |" in text
     assert "0.098 | 0.158 |  | 0.183 |  | 0.222 | 0.269" in text
     assert "| ETTh1, 24 | 0.77 | 0.77 | 0.77 |  |  | 0.81 |" in text
