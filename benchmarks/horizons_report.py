@@ -189,6 +189,41 @@ def confirmation_table(
     return table(["", *(f"{task.horizon}" for task in tasks)], lines)
 
 
+def say_confirmation(
+    results: Mapping[str, Rows],
+    tasks: Sequence[Task],
+    found: Mapping[str, Mapping[str, Sequence[float]]],
+) -> list[str]:
+    """Say whether the family that validation had chosen holds, and which row changed most."""
+    if not found:
+        return []
+    family, longest = chosen_family(results, tasks), tasks[-1]
+
+    def over_ridge(task: Task, name: str) -> float:
+        return mean(found[task.key][name]) / mean(found[task.key][f"ridge, {past_of(family)}"])
+
+    def on_test(name: str) -> float:
+        rows = results[longest.key]
+        return average(rows[name], "test") / average(rows[f"ridge, {LONG}"], "test")
+
+    ratios = ", ".join(f"{over_ridge(task, family):.3f}" for task in tasks)
+    moved = max(FAMILIES, key=lambda name: abs(over_ridge(longest, name) - on_test(name)))
+    behind = [
+        str(task.horizon)
+        for task in tasks
+        if mean(found[task.key]["Informer, relative"]) > mean(found[task.key]["last value"])
+    ]
+    return [
+        f"{family}, chosen before, has {ratios} of the ridge's error, horizon by horizon. The "
+        f"order of the others is not that of the test: at {longest.horizon} hours {moved} has "
+        f"{over_ridge(longest, moved):.2f} of the ridge's error here and {on_test(moved):.2f} "
+        "there. The test's months are winter, these are spring and early summer: one half-year "
+        "decides little about the next. The relative Informer is behind the last value at "
+        f"{', '.join(behind) or 'no'} hours.",
+        "",
+    ]
+
+
 def say_verdict(results: Mapping[str, Rows], tasks: Sequence[Task]) -> str:
     """Say how far the family that validation chooses is from the ridge with the same look-back."""
     family = chosen_family(results, tasks)
@@ -211,7 +246,7 @@ def say_verdict(results: Mapping[str, Rows], tasks: Sequence[Task]) -> str:
         f"its error is {min(ratios.values()):.3f} to {max(ratios.values()):.3f} of the ridge's "
         f"with the same look-back, below it at {', '.join(below) or 'no'} hours, more than 2 % "
         f"above it at {', '.join(over) or 'no'} hours. The relative Informer is behind "
-        f"the last value at {', '.join(relative) or 'none'} of them."
+        f"the last value at {', '.join(relative) or 'no'} hours."
     )
 
 
@@ -290,6 +325,7 @@ def write_report(
         "",
         *confirmation_table(etth1, confirmation),
         "",
+        *say_confirmation(results, etth1, confirmation),
         "## What a step costs",
         "",
         *table(

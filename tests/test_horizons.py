@@ -256,6 +256,18 @@ def test_a_confirmation_is_empty_until_it_was_measured():
     assert "| NLinear |  | 0.2000 ± 0.1414 |" + "  |" * 5 in filled
 
 
+def test_what_a_confirmation_says_is_what_it_found():
+    tasks = [one for one in TASKS if one.name == "ETTh1"]
+    found = {one.key: {name: [0.2, 0.4] for name in rows_of(one)} for one in tasks}
+    assert horizons_report.say_confirmation(results(), tasks, {}) == []
+    found["ETTh1, 720"] = found["ETTh1, 720"] | {"DLinear": [0.9], "Informer, relative": [0.31]}
+    found["ETTh1, 48"] = found["ETTh1, 48"] | {"NLinear": [0.15, 0.15]}
+    text, _ = horizons_report.say_confirmation(results(), tasks, found)
+    assert text.startswith("NLinear, chosen before, has 1.000, 0.500, 1.000, 1.000, 1.000, 1.000, ")
+    assert "at 720 hours DLinear has 3.00 of the ridge's error here and 1.02 there" in text
+    assert text.endswith("behind the last value at 720 hours.")
+
+
 def test_the_figure_is_drawn(tmp_path):
     horizons_report.draw(results(), tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
