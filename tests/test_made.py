@@ -209,6 +209,20 @@ def test_an_order_of_other_pixels_is_refused(order):
         FVSBN(N, order)
 
 
+def test_a_pixel_knows_its_own_row_and_column():
+    model = PixelCNN(PixelCNNConfig(rows=3, columns=5, d_model=2, n_layer=1))
+    *_, mix, _, _, last = model.output
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        model.left.weight[:, 1:, 0, 0] = mix.weight[..., 0, 0] = torch.eye(2)
+        model.left.bias.fill_(1.0)  # from 0 to 2, so that no ReLU acts
+        last.weight[0, :, 0, 0] = torch.tensor([10.0, 1.0])
+        logits = model(torch.ones(1, 15)).view(3, 5)
+    rows, columns = torch.linspace(0, 2, 3), torch.linspace(0, 2, 5)
+    assert_close(logits, 10 * rows[:, None] + columns)
+
+
 def test_without_coordinates_a_pixel_cnn_says_the_same_wherever_an_image_is_blank_around():
     sizes = {"rows": 9, "columns": 9, "d_model": 4, "n_layer": 1}
     blank = torch.zeros(1, 81, dtype=torch.float64)
