@@ -175,6 +175,18 @@ def test_dropout_is_for_training_only():
     assert model.training
 
 
+def test_training_leaves_out_hidden_units_of_every_layer_and_no_pixel():
+    sizes = MADEConfig(n_pixels=N, d_hidden=50, n_hidden=2, dropout=0.5)
+    model, images = woken(MADE(sizes)).train(), all_images(N)[:6]
+    torch.manual_seed(0)
+    logits = model(images)
+    torch.manual_seed(0)
+    h = images
+    for layer in model.hidden:
+        h = F.dropout(layer(h).relu(), 0.5)
+    assert_close(logits, model.output(h) + model.direct(images))
+
+
 @pytest.mark.parametrize("kind", [PixelCNN, BlindPixelCNN])
 def test_a_pixel_cnn_leaves_out_the_fraction_that_was_asked_for(kind):
     model = kind(PixelCNNConfig(dropout=0.2, **SIZES))
