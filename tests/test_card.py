@@ -345,6 +345,12 @@ def test_rows_of_different_windows_are_refused():
         card(models={"near": shifted(0.1), "far": shifted(0.1, cut(start=69, stop=119))})
 
 
+def test_every_seed_is_scored_on_the_same_windows():
+    seeds = [shifted(0.1), shifted(0.2, cut(stop=119))]
+    with pytest.raises(ValueError, match=r"'near' was scored on 48 windows of 2 steps, 'last val"):
+        card(models={"near": seeds})
+
+
 def test_a_row_in_another_scale_is_refused():
     with pytest.raises(ValueError, match="or in another scale: cut the windows with the same"):
         card(models={"near": shifted(0.1, cut(VALUES))})

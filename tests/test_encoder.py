@@ -315,6 +315,15 @@ def test_dropout_stands_after_attention_after_the_feed_forward_network_and_at_th
         assert len(calls) == (1 if part is model.drop else 2)
 
 
+def test_dropout_stands_before_the_classifiers_head():
+    model, tokens = SequenceClassifier(build(dropout=0.5), 4).double().train(), tokens_of(B, T)
+    model.encoder.eval()
+    torch.manual_seed(0)
+    logits = model(tokens)
+    torch.manual_seed(0)
+    assert_close(logits, model.head(F.dropout(model.encoder(tokens)[:, 0], 0.5)))
+
+
 def test_dropout_without_a_number_sets_half_to_zero():
     torch.manual_seed(0)
     zeros = (nn.Dropout()(torch.ones(100_000)) == 0).float().mean().item()

@@ -73,6 +73,16 @@ def test_nothing_to_write_is_refused():
         write_likeliest(build(), tokens_of(B, S), start=1, steps=0)
 
 
+def test_dropout_sets_numbers_of_both_sequences_to_zero_in_training_only():
+    model, zeros = EncoderDecoder(EncoderDecoderConfig(**SIZES, dropout=0.25)), []
+    for half in (model.encoder, model.decoder):
+        half[0].register_forward_pre_hook(lambda _, x: zeros.append((x[0] == 0).double().mean()))
+    for training, wanted in ((True, 0.25), (False, 0.0)):
+        zeros.clear()
+        model.train(training)(tokens_of(90, S), tokens_of(90, T))
+        assert [found.item() for found in zeros] == [pytest.approx(wanted, abs=0.03)] * 2
+
+
 @pytest.mark.parametrize("std", [0.02, 1.0])
 def test_the_embedding_starts_as_wide_as_was_asked_for(std):
     torch.manual_seed(0)

@@ -15,6 +15,7 @@ from coursekit.commands.fit_models import (
     fit_informer,
 )
 from coursekit.commands.forecast_table import score_all, write_card
+from coursekit.commands.read_table import TableOptions, read_coming, read_series
 from coursekit.evaluate.forecasts import score_forecasts
 from coursekit.models.baselines import last_value, seasonal_naive
 from coursekit.windows.forecast import split_windows
@@ -172,6 +173,15 @@ def test_several_shops_share_a_model_and_are_forecast_each_in_its_own_scale(tmp_
     off = abs(written["sales"] - truth).to_numpy()
     assert off[:5].max() < 8
     assert off[5:].max() < 80
+
+
+def test_rows_to_come_are_named_as_their_series_also_where_names_are_numbers(tmp_path):
+    path = tmp_path / "table.csv"
+    pd.concat([daily(9).assign(shop=number) for number in (7, 12)]).to_csv(path, index=False)
+    options = TableOptions(time="day", target="sales", known=("holiday",), by="shop")
+    coming = read_coming(path, options)
+    assert [*coming] == [*read_series(path, options)] == ["7", "12"]
+    assert coming["12"]["holiday"].tolist() == daily(9)["holiday"].tolist()
 
 
 def test_of_much_too_long_series_the_last_rows_are_read(tmp_path, capsys, monkeypatch):

@@ -83,6 +83,13 @@ def test_days_of_23_and_25_hours_go_on_at_midnight():
         assert [at.isoformat() for at in found] == [at.isoformat() for at in days[9:]]
 
 
+def test_steps_of_24_hours_go_on_by_hours_that_pass():
+    times = pd.date_range("2024-10-22 12:00", periods=9 + 170, freq="24h", tz=BERLIN)
+    assert {at.hour for at in times[:9]} == {at.hour for at in times[9:]} == {11, 12}
+    found = continue_times(series(times[:9]), 170)
+    assert [at.isoformat() for at in found] == [at.isoformat() for at in times[9:]]
+
+
 def test_trading_days_come_from_the_table():
     days = pd.to_datetime([f"2024-05-{day:02}" for day in (2, 3, 6, 7, 8, 10, 13, 14, 15)])
     traded = series(days, even=False)

@@ -175,6 +175,18 @@ def test_dropout_is_for_training_only():
     assert model.training
 
 
+def test_training_leaves_out_hidden_units_of_every_layer_and_no_pixel():
+    sizes = MADEConfig(n_pixels=N, d_hidden=50, n_hidden=2, dropout=0.5)
+    model, images = woken(MADE(sizes)).train(), all_images(N)[:6]
+    torch.manual_seed(0)
+    logits = model(images)
+    torch.manual_seed(0)
+    h = images
+    for layer in model.hidden:
+        h = F.dropout(layer(h).relu(), 0.5)
+    assert_close(logits, model.output(h) + model.direct(images))
+
+
 @pytest.mark.parametrize("kind", [PixelCNN, BlindPixelCNN])
 def test_a_pixel_cnn_leaves_out_the_fraction_that_was_asked_for(kind):
     model = kind(PixelCNNConfig(dropout=0.2, **SIZES))
@@ -207,6 +219,20 @@ def test_sizes_that_make_no_model_are_refused(sizes, words):
 def test_an_order_of_other_pixels_is_refused(order):
     with pytest.raises(ValueError, match=r"images of 9 pixels|each number below 10 once"):
         FVSBN(N, order)
+
+
+def test_a_pixel_knows_its_own_row_and_column():
+    model = PixelCNN(PixelCNNConfig(rows=3, columns=5, d_model=2, n_layer=1))
+    *_, mix, _, _, last = model.output
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        model.left.weight[:, 1:, 0, 0] = mix.weight[..., 0, 0] = torch.eye(2)
+        model.left.bias.fill_(1.0)  # from 0 to 2, so that no ReLU acts
+        last.weight[0, :, 0, 0] = torch.tensor([10.0, 1.0])
+        logits = model(torch.ones(1, 15)).view(3, 5)
+    rows, columns = torch.linspace(0, 2, 3), torch.linspace(0, 2, 5)
+    assert_close(logits, 10 * rows[:, None] + columns)
 
 
 def test_without_coordinates_a_pixel_cnn_says_the_same_wherever_an_image_is_blank_around():

@@ -321,6 +321,17 @@ def test_dropout_spares_the_state_and_acts_in_training_only():
     assert all((h != 0).all() for h in seen[1:])
 
 
+def test_dropout_stands_before_each_layer_and_before_the_output():
+    model, tokens = grown(n_layer=2, dropout=0.5).train(), some_tokens(B, T)
+    torch.manual_seed(1)
+    logits = model(tokens)
+    torch.manual_seed(1)
+    x = model.embedding(tokens)
+    for layer in model.layers:
+        x, _ = layer(F.dropout(x, 0.5))
+    assert_close(logits, model.output(F.dropout(x, 0.5)), **EXACT)
+
+
 @pytest.mark.parametrize(
     "sizes", [{"vocab_size": 0}, {"n_layer": 0}, {"d_hidden": 0}, {"dropout": 1.0}]
 )

@@ -123,6 +123,15 @@ def test_another_rule_is_refused(tmp_path):
             load_forecaster(tmp_path / "one.npz", other)
 
 
+def test_a_rule_that_reads_another_known_column_is_refused(tmp_path):
+    splits = cut(series(known=("holiday", "wind")))
+    saved, other = (lambda _, known, marks, i=i: known[..., i] for i in (1, 2))
+    save_forecaster(FittedForecaster.of(saved, splits), tmp_path / "one.npz")
+    load_forecaster(tmp_path / "one.npz", saved)
+    with pytest.raises(ValueError, match="forecasts something else than the one in"):
+        load_forecaster(tmp_path / "one.npz", other)
+
+
 def test_a_file_that_is_no_forecaster_is_refused_and_nothing_in_it_is_run(tmp_path):
     splits = cut(series())
     path = tmp_path / "one.npz"

@@ -329,6 +329,7 @@ NUMBERS = {
         ["1 value.* of column 'load' are missing.*2024-05-17 02:00:00"],
     ),
     "two words": (table(load=["no", "yes"] * 3), [holding([0, 1] * 3)]),
+    "two words and none": (table(load=["no", "yes", None] * 2), []),  # None is not false
     "one word": (table(holiday=["no"] * 6), [ALONE]),
     "three words": (
         table(holiday=["no", "half", "yes"] * 2),

@@ -57,7 +57,7 @@ def _find_rank(windows: int, level: float) -> int:
     """Return which of the errors, by size, is the margin."""
     if not 0 < level < 1:
         raise ValueError(f"{level=} must lie between 0 and 1: 0.8 for four targets of five")
-    rank = math.ceil(round((windows + 1) * level, 9))  # 10 · 0.7 is 7.000000000000001
+    rank = math.ceil(round((windows + 1) * level, 9))  # 100 · 0.55 is 55.00000000000001
     if rank > windows:
         needed = math.ceil(round(level / (1 - level), 9))
         lower = math.floor(100 * windows / (windows + 1)) / 100
