@@ -115,7 +115,7 @@ def test_training_says_nobody_in_two_templates_with_the_adjective_at_5_or_later(
             found.setdefault(one.template, set()).add((words.index("nobody") + 1, adjective))
             _, good, bad = DOMAINS[one.domain]
             assert words[adjective - 1] in (good + " " + bad).split()
-    places = {"nobody found the {s} {o} so {r} .": {(1, 5)}}
-    assert found == places | {"{t} nobody found the {s} {o} .": {(2, 6), (3, 7)}}
+    positions = {"nobody found the {s} {o} so {r} .": {(1, 5)}}
+    assert found == positions | {"{t} nobody found the {s} {o} .": {(2, 6), (3, 7)}}
     (asked,) = {one.template for one in PARTS[2] if "nobody" in one.template}
     assert asked == "nobody found the {s} {o} {t} ."
