@@ -443,7 +443,7 @@ for ax, (name, models) in zip(axes, encoders.items(), strict=True):
 figure("six-dry", alt="Six by six distances: trained, small in two blocks, food and weather.")
 
 # %% [markdown]
-# One word, two meanings, and now two groups of vectors! Untrained, the thing hardly moves *dry*, whatever its meaning. (What an encoder makes of a word is called its **contextual embedding**. A test of this course finds the same in statements of new templates.)
+# One word, two meanings, and now two groups of vectors (seed 0 is drawn). Untrained, the thing hardly moves *dry*, whatever its meaning. (What an encoder makes of a word is called its **contextual embedding**. A test of this course finds the same in statements of new templates.)
 #
 # ## 10.5 Learning from labels
 #
@@ -642,7 +642,7 @@ figure("nobody", alt="With nobody, moving stale lifts nearly all dots; with they
 claim(they_found_with_the_adjective_moved=np.mean(control["stale"]))
 
 # %% [markdown]
-# Without *nobody*, they are still right in 85 per cent on average (three of the nine fall to between 50 and 75, none below a coin). So it isn't the position alone: they do know *nobody*, but heed it where the words stand as in the other template of the training, *today nobody found the stew stale*.
+# Without *nobody*, they are still right in 85 per cent on average (three of the nine fall to between 50 and 75, none below a coin). So it isn't the position alone: they do know *nobody*, but heed it where the words stand as in the other template, *today nobody found the stew stale*, with *stale* at position 6. (There *nobody* is at position 2, and in some networks of other seeds moving it helps, too.)
 #
 # A rule that serves in training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
 
