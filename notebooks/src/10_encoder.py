@@ -541,17 +541,20 @@ claim(pretraining_gain_in_standard_errors=(tuned.mean() - scratch.mean()) / erro
 #
 # What do they get wrong? Here are the new templates by kind, a dot a network.
 
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-kinds = {"everyone was pleased because …": "{r}", "it was a dry cake, but …": " but "}
-kinds |= {
+# %% tags=["nbval-ignore-output"]
+kinds = {  # each by an example, and by what only its templates contain
+    "everyone was pleased because …": "{r}",
+    "it was a dry cake, but …": " but ",
     "today it was a dry cake": "{t} it",
     "it was not a dry cake today": "it was not a {o} {s} {t}",
+    "we did not have a dry cake today": "have a {o} {s} {t}",
+    "nobody found the cake dry today": "nobody",
 }
-kinds |= {"we did not have a dry cake today": "have a {o} {s} {t}"}
-kinds |= {"nobody found the cake dry today": "nobody"}
-score = {
-    kind: by_method([one for one in test if mark in one.template]) for kind, mark in kinds.items()
-}
+score = {k: by_method([one for one in test if m in one.template]) for k, m in kinds.items()}
+bag, *others = score["we did not have a dry cake today"].values()
+claim(bag_on_did_not=bag[0], networks_on_did_not_at_least=min(map(min, others)))
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
 panels = plt.subplots(2, 3, figsize=(7.8, 4), sharex=True, sharey=True)[1].flat
 for ax, (kind, values) in zip(panels, score.items(), strict=True):
     for row, (name, color) in enumerate(zip(methods, ("0.4", "C0", "C0", "C0"), strict=True)):
@@ -562,8 +565,6 @@ for ax, (kind, values) in zip(panels, score.items(), strict=True):
 panels[4].set_xlabel("accuracy (per cent); dotted: a coin")
 plt.suptitle("Not beats the bag, nobody beats five networks of nine")
 figure("by-kind", alt="Six panels of dots: near 100 for a reaction, spread widely for nobody.")
-bag, *others = score["we did not have a dry cake today"].values()
-claim(bag_on_did_not=bag[0], networks_on_did_not_at_least=min(map(min, others)))
 
 # %% [markdown]
 # At *we did not have a dry cake* the bag is no better than a coin, for *not* is no neighbour of *dry*; every network does better. But at *nobody found the cake dry* five of the nine networks are worse than a coin.
