@@ -105,20 +105,17 @@ def test_more_of_them_are_cut_by_the_same_templates():
         assert len(many) == 4 * len(few) == len({one.text for one in many})
 
 
-def test_how_often_training_turns_an_adjective_round_by_its_position():
-    """What lesson 10 says of statements of one clause without a reaction; [CLS] is position 0."""
-    turned, counted = Counter(), Counter()
+def test_training_says_nobody_in_two_templates_with_the_adjective_at_5_or_later():
+    """What lesson 10 says of them; [CLS] is position 0."""
+    found = {}
     for one in PARTS[0]:
-        if " but " in one.template or "{r}" in one.template:
-            continue
         words = one.text.split()
-        _, good, bad = next(
-            [*map(str.split, kind)]
-            for kind in DOMAINS.values()
-            if set(kind[0].split()) & set(words)
-        )
-        at = next(i for i, word in enumerate(words, 1) if word in good + bad)
-        counted[at] += 1
-        turned[at] += (words[at - 1] in good) != bool(one.label)
-    assert (turned[6], counted[6]) == (92, 162)
-    assert (turned[5], counted[5]) == (64, 157)
+        if "nobody" in words:
+            adjective = words.index("nobody") + 5
+            found.setdefault(one.template, set()).add((words.index("nobody") + 1, adjective))
+            _, good, bad = DOMAINS[one.domain]
+            assert words[adjective - 1] in (good + " " + bad).split()
+    positions = {"nobody found the {s} {o} so {r} .": {(1, 5)}}
+    assert found == positions | {"{t} nobody found the {s} {o} .": {(2, 6), (3, 7)}}
+    (asked,) = {one.template for one in PARTS[2] if "nobody" in one.template}
+    assert asked == "nobody found the {s} {o} {t} ."

@@ -1,5 +1,6 @@
 """Checks for the exercises of notebook 10."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import wraps
 from itertools import product
@@ -28,8 +29,11 @@ def check_our_attention(solution: Callable[[Tensor, Tensor, Tensor, Tensor], Ten
     own = torch.tensor(
         [[[[1, 0, 0], [1, 1, 1], [1, 0, 1]]], [[[1, 1, 1], [0, 1, 0], [0, 1, 1]]]]
     ).bool()
+    # and another for each head
+    by_head = torch.tensor([[[[0, 1, 1], [1, 0, 0], [0, 0, 1]], [[1, 1, 0], [0, 1, 1], [1, 0, 0]]]])
     cases = [(q, k, v, everything), (q, k, v, first_two), (-9 * q, k, v, first_two)]
     cases.append((asks, keys, values, own))
+    cases.append((asks, keys, values, by_head.bool()))
     agree(solution, F.scaled_dot_product_attention, cases)
 
 
@@ -109,3 +113,14 @@ def check_hide_tokens(
         return {"inputs": inputs, "targets": targets}
 
     agree(watched, reference, cases)
+
+
+def check_distances(solution: Callable[[Tensor], Tensor]) -> None:
+    """Check the distances between all pairs of some vectors, (N, C)."""
+    three = torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 8.0]])
+    cases = [(three,), (torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 1.0]]),)]
+
+    def reference(v: Tensor) -> Tensor:
+        return torch.tensor([[math.dist(a, b) for b in v.tolist()] for a in v.tolist()])
+
+    agree(solution, reference, cases)

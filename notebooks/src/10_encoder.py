@@ -103,7 +103,9 @@ def our_attention(q, k, v, allowed):
 
 
 # %% [markdown]
-# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention, BERT normalises the sum that comes out (**post-norm**). With post-norm the last layers get large gradients at the start, so the learning rate has to rise slowly (Xiong et al. 2020).
+# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention, BERT normalises the sum that comes out (**post-norm**).
+#
+# Before the first layer, each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for comparison; `depth` stops after so many layers, to look inside.)
 
 # %%
 mix = answer_or(our_attention, attend)  # the library's until yours is there
@@ -125,16 +127,12 @@ class OurLayer(nn.Module):
         return self.norm_2(x + self.feed_forward["out"](F.gelu(self.feed_forward["expand"](x))))
 
 
-# %% [markdown]
-# Before the first layer each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for comparison; `depth` stops after so many layers, to look inside.)
-
-
 # %%
 class OurEncoder(nn.Module):
     def __init__(self, vocab_size, d=32, n_layer=2, n_head=4, causal=False):
         super().__init__()
         self.embedding, self.positions = nn.Embedding(vocab_size, d), nn.Embedding(24, d)
-        nn.init.normal_(self.positions.weight, std=0.2)  # other values: a fold in 10.5
+        nn.init.normal_(self.positions.weight, std=0.2)
         self.embedding_norm, self.causal = nn.LayerNorm(d, eps=1e-12), causal
         self.blocks = nn.ModuleList(OurLayer(d, n_head) for _ in range(n_layer))
 
@@ -148,9 +146,9 @@ class OurEncoder(nn.Module):
 
 
 # %% [markdown]
-# A batch is a rectangle, and statements are not equally long. So the short ones are filled up with a token that means nothing, **padding**, number 0. (Position 0 gets `[CLS]`, whose vector BERT's classifier reads. Here nobody does; 10.5 says why.)
+# A batch is a rectangle, and statements are not equally long. So the short ones are filled up with a token that means nothing, **padding**, number 0. (And position 0 gets the token `[CLS]`, as in BERT.)
 #
-# Does it matter, if it means nothing? Give *[CLS] we had a dry cake .* eight tokens of it, without any mask, and see how far the vector of *dry* moves in five untrained encoders.
+# Does padding matter, if it means nothing? Give *[CLS] we had a dry cake .* eight tokens of it, without any mask, and see how far the vector of *dry* moves in five untrained encoders.
 
 # %%
 dry_cake, moved = encode("[CLS] we had a dry cake .").to(device), []
@@ -164,7 +162,7 @@ for seed in range(5):
 claim(padding_moves_dry_by=np.mean(moved))
 
 # %% [markdown]
-# By nearly a quarter of its length, because attention gave weight to eight empty positions. So what an encoder says of a statement would depend on the rest of the batch. A **padding mask** masks those positions as *keys* (`nn.MultiheadAttention` has it as `key_padding_mask`, with True where a token may *not* be read). As queries they may stay: nobody reads them, and the loss leaves them out.
+# By nearly a quarter of its length: attention gave weight to eight empty positions. So what an encoder says of a statement would depend on the rest of the batch. A **padding mask** forbids reading them. (`nn.MultiheadAttention` has it as `key_padding_mask`, with True where a token may *not* be read.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries, the last axis is what is read. Attention needs it to be of the type `torch.bool`.
@@ -325,35 +323,27 @@ for name, logits in answers.items():
 claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
 
 # %% [markdown]
-# **Reading both sides pays**: 0.35 nats. And yet the GPT learned from every word, masked training from one in seven, which is its known cost (Clark et al. 2020). (No model could recover all: most blanks were filled at random.)
+# **Reading both sides pays**: 0.35 nats, though the GPT learned from every word and masked training from one in seven. (No model could recover all: most blanks were filled at random.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
 
-# %% tags=["nbval-ignore-output"]
-def fill_in(model, text):  # the probability of each word at [MASK]
-    x = our_batch([text])
-    return dict(zip(ids, model(x)[x == 3][0].softmax(0).tolist(), strict=True))
-
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(6.8, 3), sharex=True)[1]
-for ax, (thing, domain) in zip(axes, {"cake": "kitchen", "walk": "weather"}.items(), strict=True):
-    p = fill_in(both, f"it was a [MASK] {thing} today .")
-    best, good = sorted(p, key=p.get)[-6:], DOMAINS[domain][1].split()
-    ax.barh(best, [p[w] for w in best], color=["C0" if w in good else "C1" for w in best])
-    ax.set(title=f"it was a … {thing} today", xlabel="probability", xlim=(0, 0.26))
-axes[1].text(0.98, 0.06, "blue: good\norange: bad", transform=axes[1].transAxes, ha="right")
-figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk, good and bad.")
+# %% tags=["figure", "nbval-ignore-output"]
+axes = plt.subplots(1, 2, figsize=(6.8, 2.8), sharex=True)[1]
+for ax, thing in zip(axes, ("cake", "walk"), strict=True):
+    x = our_batch([f"it was a [MASK] {thing} today ."])
+    p = dict(zip(ids, both(x)[x == 3][0].softmax(0).tolist(), strict=True))
+    best = sorted(p, key=p.get)[-6:]
+    ax.barh(best, [p[word] for word in best], color=["C1" if w == "dry" else "0.6" for w in best])
+    ax.set(title=f"it was a … {thing} today", xlabel="probability")
+figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk; dry for both.")
 
 # %% [markdown]
-# It has learned that *dry* stands before a cake, like *stale* and *tasty*, and before a walk, like *foggy* and *sunny*. It hasn't learned which are good and which bad.
-#
-# <details><summary>How do we know?</summary>We asked for the blank in <i>the cake was [MASK] so people smiled</i>, and the same with <i>grumbled</i>, of all twelve things. Of the probability on adjectives of the kind, the part on bad ones is 0.56, 0.51 and 0.55 for the seeds 0, 1 and 2 if they smiled, and 0.56, 0.49 and 0.55 if they grumbled. Of the adjectives in <i>it was a [MASK] cake today</i>, 0.92 or more are of the kind.</details>
+# Nobody told it what a cake is, and it fills in what is said of food; before *walk*, weather. *Dry* is in both lists.
 #
 # ## 10.4 What attention learned
 #
-# What is the vector of *dry* made of, in *we had a dry cake today*? (Training has its template, and not this statement.) (The output of an encoder for a word is called its **contextual embedding**.) Two instruments. The first: the attention weights of *dry* in the four heads of the last layer, computed as in lesson 6. But a weight doesn't say how much depends on it. So the second hides each other word in turn with `[MASK]` and measures how far *dry* moves.
+# What does *dry* read, in *we had a dry cake today*? (Training has its template, but not this statement.) We compute the attention weights of *dry* in the four heads of the last layer, as in lesson 6, for three untrained encoders and our three.
 #
 # **Predict.** Untrained, a head gives *cake* about a fifth of its weight at most. And after training, the head that reads *cake* most?
 
@@ -373,16 +363,6 @@ def look(model, text):  # (4 heads, who reads, what is read)
     return attention_weights(q, k)[0].cpu()
 
 
-@torch.no_grad()
-def shifts(model, text, at):  # of the vector at `at`, relative to its length, for each hidden word
-    x = our_batch([text])
-    hidden = x.repeat(x.shape[1], 1).fill_diagonal_(3)
-    as_it_is = model.encoder(x, readable(x))[0, at]
-    moved = (model.encoder(hidden, readable(hidden))[:, at] - as_it_is).norm(dim=1)
-    return (moved / as_it_is.norm()).cpu().index_fill(0, torch.tensor(at), 0)  # itself: no other
-
-
-# %% tags=["nbval-ignore-output"]
 def untrained_one(seed):
     torch.manual_seed(seed)
     return OurModel(OurEncoder(len(ids)), len(ids)).to(device)
@@ -393,78 +373,83 @@ dry_today, t = "we had a dry cake today .", 4  # dry is token 4, the thing token
 compare_guess(guess, look(both, dry_today)[:, t, t + 1].max().item())
 for name, models in encoders.items():
     weight = [look(one, dry_today)[:, t, t + 1].max().item() for one in models]
-    moved = torch.stack([shifts(one, dry_today, t) for one in models])
-    ratio = (7 * moved[:, t + 1] / moved.sum(1)).numpy()  # to the mean of the seven other words
-    print(f"{name:9} weight on cake", np.round(weight, 2), "if hidden, shift ×", ratio.round(1))
-claim(weight_on_cake_at_least=min(weight), dry_moved_by_cake=ratio.min())
+    print(f"{name:9} largest weight on cake, by seed:", np.round(weight, 2))
+claim(weight_on_cake_at_least=min(weight))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 words = ["[CLS]", *dry_today.split()]
-axes = plt.subplots(1, 4, figsize=(7.6, 3.2), width_ratios=(3, 2, 3, 2))[1]
-for k, (name, models) in enumerate(encoders.items()):
+axes = plt.subplots(1, 2, figsize=(6.4, 3))[1]
+for ax, (name, models) in zip(axes, encoders.items(), strict=True):
     heads = look(models[0], dry_today)[:, t]
     best = heads[heads[:, t + 1].argmax()]
     for head, color in [*((head, "0.8") for head in heads), (best, "C1")]:
         weights = np.vstack([np.zeros((4, 8)), head, np.zeros((3, 8))])
-        attention_lines(axes[2 * k], [*[""] * 4, "dry", *[""] * 3], words, weights, color)
-    bars = axes[2 * k + 1]
-    bars.barh(
-        -np.arange(8), shifts(models[0], dry_today, t), color=["0.6"] * 5 + ["C1"] + ["0.6"] * 2
-    )
-    bars.set(ylim=axes[2 * k].get_ylim(), yticks=[], xlim=(0, 0.65))
-    bars.set_xlabel("if hidden,\ndry moves by")
-    axes[2 * k].set_title(f"{name}: what dry reads", loc="left")
+        attention_lines(ax, [*[""] * 4, "dry", *[""] * 3], words, weights, color)
+    ax.set_title(f"{name}: what dry reads")
 figure("what-dry-reads", alt="Thin lines from dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), orange those of the head that gives *cake* the most. Untrained, *dry* reads all words alike, and hardly moves whichever is hidden. Trained, that head gives nearly all its weight to *cake*, and *dry* moves furthest if *cake* is hidden. (In new statements, hiding the thing moves it nearly twice as far as hiding a mean word, and furthest of all in about half of them.) Both instruments are needed: another head reads the full stop with nearly as thick a line, but hiding that moves *dry* a third as far.
+# Each line is a weight (seed 0), orange those of the head that gives *cake* the most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*. (Another reads the full stop; what for, we don't know.)
 #
-# <details><summary>And in other statements?</summary>In the 39 of the next cell, from templates that are new to the encoders, the head that reads the thing most gives it 0.55, 0.36 and 0.38 on average (seeds 0 to 2; untrained 0.10 or less), and hiding the thing moves <i>dry</i> 1.8 to 1.9 times as far as hiding a mean word (untrained 0.9 to 1.0). In <i>you did not have a dry cake today</i>, hiding <i>a</i> moves it furthest.</details>
-#
-# So attention has learned to fetch the word that decides. Does that make two vectors of *dry*? Then, among the test statements in which the thing follows *dry*, the nearest other vector of *dry* should have the same meaning. (It could be near because the same *thing* follows. So we search only statements about another thing, where guessing is right in 38 % of the cases.) As controls, we do the same with the first word and with the full stop.
+# Is that enough for two meanings? Let six things be dry, three of the kitchen and three of the weather. Then *dry* should change more from a cake to a walk than from a cake to a stew.
 
-# %%
-meaning = {thing: k for k in ("kitchen", "weather") for thing in DOMAINS[k][0].split()}
-rows, at, things = [], [], []
-for one in test:
-    before, _, after = one.text.partition(" dry ")
-    thing = after.split(" ")[0]
-    if thing in meaning and thing not in before.split():  # it is read after dry only
-        rows, things, at = [*rows, one.text], [*things, thing], [*at, len(before.split()) + 1]
-print(len(rows), "statements, such as:", rows[0])
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10.4 (warm-up, 5 minutes).** Write `distances(v)`: of N vectors, shape (N, C), the distance between each two, shape (N, N). The distance is the root of the sum of the squared differences.
+# >
+# > <details><summary>Hint</summary><code>v[:, None] - v</code> has the shape (N, N, C).</details>
+
+
+# %% tags=["stub"]
+def distances(v): ...  # (N, C) -> (N, N)
+
+
+# %% tags=["check"]
+exercises.check_distances(distances)
+
+
+# %% tags=["solution"]
+def distances(v):
+    return (v[:, None] - v).norm(dim=-1)
 
 
 # %% tags=["nbval-ignore-output"]
-same_thing = torch.tensor([[a == b for a in things] for b in things])
-same_kind = torch.tensor([[meaning[a] == meaning[b] for a in things] for b in things])
-
-
-spots = {"dry": at, "first word": [1] * len(rows), "full stop": [len(r.split()) for r in rows]}
+between = answer_or(distances, lambda v: torch.cdist(v, v))
+things = ["soup", "cake", "stew", "picnic", "walk", "parade"]
 
 
 @torch.no_grad()
-def same_meaning(model, where):  # of the vector nearest to that of the word at `where`
-    x = our_batch(rows)
-    v = model.encoder(x, readable(x))[range(len(x)), where].cpu().double()
-    apart = torch.cdist(v, v).masked_fill(same_thing, torch.inf)
-    nearest = apart <= apart.amin(1, keepdim=True) + 1e-4  # several, if they are equally near
-    return ((nearest & same_kind).sum(1) / nearest.sum(1)).mean().item()
+def six_dry(model):  # the distances between six vectors of dry
+    x = our_batch([f"we had a dry {thing} today ." for thing in things])
+    return between(model.encoder(x, readable(x))[:, 4]).cpu()
 
 
-found = {}
-for name, models in {"a GPT": [gpt], **encoders}.items():
-    found[name] = np.array([[same_meaning(one, w) for one in models] for w in spots.values()])
-    print(name, *(f"· {w} {v.round(2)}" for w, v in zip(spots, found[name], strict=True)))
-gained = found["trained"].mean(1) - found["untrained"].mean(1)
-claim(same_meaning_gained_at_dry=gained[0], same_meaning_gained_at_the_first_word=gained[1])
-claim(same_meaning_gained_at_the_full_stop=gained[2])
+for name, models in encoders.items():
+    d = torch.stack([six_dry(one) for one in models])
+    same = (d[:, :3, :3].sum((1, 2)) + d[:, 3:, 3:].sum((1, 2))) / 12  # of two things, one meaning
+    ratio = (d[:, :3, 3:].mean((1, 2)) / same).numpy()
+    print(f"{name:9} another meaning / another thing:", ratio.round(2))
+claim(another_meaning_further_at_least=ratio.min())
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 2, figsize=(6.8, 3.2), sharey=True)[1]
+for ax, (name, models) in zip(axes, encoders.items(), strict=True):
+    d = six_dry(models[0]).numpy()
+    ax.imshow(d, cmap="Blues", vmin=0, vmax=6)
+    for (row, column), v in np.ndenumerate(d):
+        ax.text(column, row, f"{v:.1f}", ha="center", va="center", color="w" if v > 3 else "k")
+    ax.set_xticks(range(6), things, rotation=45)
+    ax.set(yticks=range(6), yticklabels=things, title=f"{name}: from dry to dry")
+    ax.grid(visible=False)
+figure("six-dry", alt="Six by six distances: trained, small in two blocks, food and weather.")
 
 # %% [markdown]
-# At *dry* the GPT, which hasn't read the thing, guesses, and so do the untrained encoders; the trained ones are right in 79 % of the cases or more. But at the full stop they are right nearly as often! So it isn't about *dry*: **a word's vector comes to know its sentence**, or at least its domain. Not every word's: at the first word they get about half, and untrained encoders (20 of them) 0.35 ± 0.09. That is what encoders are used for: to tag words, and, trained further on pairs of texts, to search (Reimers and Gurevych 2019).
+# One word, two meanings, and now two groups of vectors (seed 0 is drawn). Untrained, the thing hardly moves *dry*, whatever its meaning. (What an encoder makes of a word is called its **contextual embedding**. A test of this course finds the same in statements of new templates.)
 #
 # ## 10.5 Learning from labels
 #
-# Now one label for a whole statement: **text classification**. A head with two logits reads one vector, here that of the *last* token. (BERT's reads `[CLS]`, but in a causal network `[CLS]` has read nothing.) The encoder under the head starts from random weights, or from the **pre-trained** ones of 10.3; training those further is called **fine-tuning**.
+# Now one label for a whole statement: **text classification**. A head with two logits reads one vector, here that of the *last* token. (BERT's reads `[CLS]`, but in a causal network `[CLS]` has read nothing.)
+#
+# The encoder under the head starts from random weights, or from the **pre-trained** ones of 10.3; training those further is called **fine-tuning**.
 
 
 # %%
@@ -496,7 +481,7 @@ def fine_tune(start, seed, causal=False, part=train, lr=6e-3):
 from coursekit.models.bag import count_words, fit_logistic
 
 
-def fit_bag(part, penalty=1e-5):  # 1e-6 and 1e-4 differ by less than a point on validation
+def fit_bag(part, penalty=1e-5):
     x, y = read(part)
     counts = count_words(x, len(ids), pairs=True, lowest=4)
     known = counts.any(0)  # the words and bigrams that occur
@@ -505,9 +490,7 @@ def fit_bag(part, penalty=1e-5):  # 1e-6 and 1e-4 differ by less than a point on
 
 
 # %% [markdown]
-# Three kinds of network, with three seeds each: pre-trained (each from another of our encoders), from scratch, and causal. Of the last two only the mask differs.
-#
-# <details><summary>How the learning rates were chosen</summary>For each kind we trained the seeds 0 and 1 for the same 1,000 steps. Accuracy on the validation statements, mean of the two: pre-trained 88, 95 and 92 at 0.0015, 0.003 and 0.006; from scratch 81, 89 and 79 at 0.003, 0.006 and 0.012; causal 90, 96, 97 and 93 at 0.0015, 0.003, 0.006 and 0.012. So 0.003 for the first and 0.006 for the others.</details>
+# Three kinds of network meet it, with three seeds each: pre-trained (each from another of our encoders), from scratch, and causal. Of the last two only the mask differs. (Each kind has the learning rate, of three or four, that did best on the validation statements.)
 #
 # **Predict.** Which wins on templates that none has seen: `"bag"`, `"pre-trained"`, `"from scratch"` or `"causal"`?
 
@@ -522,9 +505,6 @@ networks["from scratch"] = [fine_tune(None, seed) for seed in range(3)]
 
 # %% tags=["nbval-ignore-output"]
 networks["causal"] = [fine_tune(None, seed, causal=True) for seed in range(3)]
-
-# %% [markdown]
-# Now the accuracy of all, on what they have seen and on what is new:
 
 # %% tags=["nbval-ignore-output"]
 methods = {"bag": [fit_bag(train)], **networks}
@@ -541,10 +521,10 @@ def by_method(part):
 
 learned, whole = by_method(train), by_method(test)
 compare_guess(guess, max(methods, key=lambda name: np.mean(whole[name])))
-print(f"{'':12} training   test, by seed   mean")
+print(f"{'':12} training   new templates, by seed   mean")
 for name in methods:
     by_seed = " ".join(f"{v:.0f}" for v in whole[name])
-    print(f"{name:12} {min(learned[name]):8.0f}   {by_seed:13} {np.mean(whole[name]):6.0f}")
+    print(f"{name:12} {min(learned[name]):8.0f}   {by_seed:22} {np.mean(whole[name]):6.0f}")
 tuned, scratch, causal = (np.array(whole[name]) for name in networks)
 error = ((tuned.var(ddof=1) + scratch.var(ddof=1)) / 3) ** 0.5
 claim(accuracy_in_training_at_least=min(min(learned[name]) for name in networks))
@@ -553,86 +533,45 @@ claim(causal_minus_from_scratch=causal.mean() - scratch.mean())
 claim(pretraining_gain_in_standard_errors=(tuned.mean() - scratch.mean()) / error)
 
 # %% [markdown]
-# All networks learn what they are shown. But on new templates, **reading both ways bought nothing here**. From scratch, such a network is level with a bag of words, at 80 per cent, and the causal one gets 91. Pre-trained, it gets 88, and three GPTs, fine-tuned likewise, 92. Fourteen new templates are few, but another split agrees (in the fold). Why it is so, we don't know. And three seeds don't show that pre-training helped: the 8 points are 1.4 standard errors. (BERT read 3.3 billion words, and after that reading both ways won on all five tasks on which its authors compared the two.)
+# All networks learn what they are shown. On new templates **reading both ways bought nothing here**: from scratch, no difference to the bag of words can be seen, and the causal network is 10 points better. Nor do three seeds show that pre-training helped: the 8 points are 1.4 standard errors.
 #
-# <details><summary>Does that depend on our choices?</summary>We changed one at a time. With another split of the templates (<code>statements(split=7)</code>, seeds 0 to 2): from scratch 83, 87 and 75 per cent, causal 94, 92 and 92. The GPTs are that of 10.3 and two of other seeds: 89, 91 and 96 per cent, at a learning rate of 0.003, chosen on the validation statements (95, 95 and 97 there; at 0.006 92, 90 and 91). With a head that reads the mean of all vectors (seeds 0 and 1): from scratch 80 and 85, causal 99 and 96, so the last token isn't to blame. With a head that reads <code>[CLS]</code>, as in BERT (seeds 0 to 2), from scratch: 85, 70 and 84. With position vectors that start with a standard deviation of 0.02, as in BERT, instead of 0.2 (seeds 0 to 2), from scratch: 87, 79 and 84; with one of 1: 63, 74 and 79.</details>
+# That is a small world. (BERT read 3.3 billion words, and after that reading both ways won on all five tasks on which its authors compared the two.)
 #
-# They are right about different things, though:
+# <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
+#
+# What do they get wrong? Here are the new templates by kind, a dot a network.
 
-
-# %%
-marks = {"two clauses with but": " but ", "with a reaction, {r}": "{r}"}
-marks |= {form: form for form in sorted({one.template for one in test if "{t}" in one.template})}
-score = {k: by_method([one for one in test if m in one.template]) for k, m in marks.items()}
-bag, *others = score["{w} did not have a {o} {s} {t} ."].values()
+# %% tags=["nbval-ignore-output"]
+kinds = {  # each by an example, and by what only its templates contain
+    "everyone was pleased because …": "{r}",
+    "it was a dry cake, but …": " but ",
+    "today it was a dry cake": "{t} it",
+    "it was not a dry cake today": "it was not a {o} {s} {t}",
+    "we did not have a dry cake today": "have a {o} {s} {t}",
+    "nobody found the cake dry today": "nobody",
+}
+score = {k: by_method([one for one in test if m in one.template]) for k, m in kinds.items()}
+bag, *others = score["we did not have a dry cake today"].values()
 claim(bag_on_did_not=bag[0], networks_on_did_not_at_least=min(map(min, others)))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-colors = dict(zip(methods, ("0.4", "C0", "C1", "C2"), strict=True))
-
-
-def draw_rows(table, title):
-    ax = plt.subplots(figsize=(5.6, 0.62 * len(table) + 1.4))[1]
-    for row, (label, values) in enumerate(table.items()):
-        ax.text(0, row - 0.36, label, va="center", backgroundcolor="white", zorder=1)
-        for k, name in enumerate(methods):
-            ax.plot(values[name], [row + k / 7 - 0.12] * len(values[name]), "o", color=colors[name])
-    for k, name in enumerate(methods):
-        ax.text((-3, 13, 43, 77)[k], -1.05, f"● {name}", color=colors[name], fontweight="bold")
-    ax.axvline(50, ymax=1 - 0.5 / len(table), color="black", linestyle=":", zorder=0)
-    ax.set(xlim=(-3, 103), ylim=(len(table) - 0.4, -0.75), yticks=[])
-    ax.set_title(title, pad=30)
-    ax.set_xlabel("accuracy (per cent); dotted: a coin")
-
-
-draw_rows(score, "Right about different things\n(a dot is a seed, a row a kind of new statement)")
-figure("by-kind", alt="Six rows of dots: near 100 for a reaction, spread widely for nobody.")
+panels = plt.subplots(2, 3, figsize=(7.8, 4), sharex=True, sharey=True)[1].flat
+for ax, (kind, values) in zip(panels, score.items(), strict=True):
+    for row, (name, color) in enumerate(zip(methods, ("0.4", "C0", "C0", "C0"), strict=True)):
+        ax.plot(values[name], [-row] * len(values[name]), "o", color=color, alpha=0.7)
+    ax.axvline(50, color="black", linestyle=":", zorder=0)
+    ax.set(yticks=range(0, -4, -1), yticklabels=methods, ylim=(-3.6, 0.6), xlim=(-4, 104))
+    ax.set_title(kind, fontsize=8.5)
+panels[4].set_xlabel("accuracy (per cent); dotted: a coin")
+plt.suptitle("Not beats the bag, nobody beats five networks of nine")
+figure("by-kind", alt="Six panels of dots: near 100 for a reaction, spread widely for nobody.")
 
 # %% [markdown]
-# A reaction gives the label away (*people smiled*), and all get it. At *we did not have a dry cake* the bag is no better than a coin, for *not* is no neighbour of *dry*; every network does better. But at *nobody found the cake dry* five of the nine networks are worse than a coin. What did they learn instead?
+# At *we did not have a dry cake* the bag is no better than a coin, for *not* is no neighbour of *dry*; every network does better. But at *nobody found the cake dry* five of the nine networks are worse than a coin.
 #
 # ## 10.6 Which word does it rely on?
 #
-# *Nobody found the stew stale today*: it turned out badly, say those five, as though *nobody* were not there. Why? One template of the training begins with *nobody*, `nobody found the {s} {o} so {r}`, and there the reaction gives the label away. So, I suspect, a *nobody* in first place never had to be read.
-#
-# Test it: leave the words as they are, and give *nobody* the position vector of the next position. Then it is no longer "first".
-#
-# **Predict.** How many of the nine networks are then still worse than a coin?
-
-# %% tags=["predict"]
-guess = None  # 0 to 9
-
-# %% tags=["nbval-ignore-output"]
-nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
-
-
-def moved(*at):  # the accuracies, if these positions have the vectors of the next ones
-    tables = [one.encoder.positions.weight for name in networks for one in networks[name]]
-    kept, at = [table.data for table in tables], torch.tensor(at, device=device)
-    for table, old in zip(tables, kept, strict=True):
-        table.data = old.index_copy(0, at, old[at + 1])
-    found = by_method(nobody)
-    for table, old in zip(tables, kept, strict=True):
-        table.data = old
-    return found
-
-
-forms = {"[CLS] nobody found the stew stale today .": by_method(nobody)}
-forms |= {"… with the position vector of nobody moved": moved(1), "… of stale": moved(5)}
-forms["… of all but nobody"] = moved(0, *range(2, 15))
-worse = [sum(v < 50 for name in networks for v in form[name]) for form in forms.values()]
-compare_guess(guess, worse[1])
-claim(worse_than_a_coin_as_it_is=worse[0], worse_with_nobody_moved=worse[1])
-claim(worse_with_the_adjective_moved=worse[2], worse_with_all_but_nobody_moved=worse[3])
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-draw_rows(forms, "Not the position of nobody, that of stale")
-figure("nobody", alt="Accuracies: low as it is and with nobody moved, high with stale moved.")
-
-# %% [markdown]
-# My suspicion named the wrong word. With *nobody* moved, all five stay below chance; with the *adjective* moved, one. They have tied what an adjective says to the *position* where it stands. In the training (statements of one clause, no reaction), an adjective at position 6 is turned round in 92 of 162 statements, at position 5 in 64 of 157 only. Moving all but *nobody* would have confirmed my story, too: *an intervention that fits a story isn't yet the one that tests it*. Nor does this one prove the rest: whoever turned *every* adjective round would score 100 here. A rule that serves in training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020). Learned absolute positions make it easy to tie one to a place; relative ones, such as the rotary positions of lesson 6, make it harder.
-#
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write one of your own, one statement a line, in the words of the others. Note the right answers first; the cell prints each network's probability of a good outcome. Can you find another word that some of them ignore? And the control: what happens to *they found the stew stale today* if its adjective is moved?
+# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few of your own, one statement a line, in the words of the others, and note the right answers first: if nobody found the stew stale, it turned out well. The cell prints each network's probability of a good outcome. What do those five not heed?
 
 
 # %% tags=["live"]
@@ -644,38 +583,98 @@ def judge(lines):  # words that the statements don't have are left out
             print(f"{name:12} {np.round(p, 2)} {text}")
 
 
-type_text(judge, "we found the walk dry today .\nwe found the cake dry today .")
+type_text(judge, "they found the stew stale today .\nnobody found the stew stale today .")
+
+# %% [markdown]
+# Two templates of the training have *nobody* in them: `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .` In the first it stands where it does in our statement, and there the reaction gives the label away. So, I suspect, a *nobody* in first place never had to be read.
+#
+# Test it: leave the words as they are, and give one word at a time the position vector of the next position. Then *nobody* is no longer first. But a word is only to blame if moving *another* one doesn't help as well, so we move each.
+#
+# **Predict.** With which word moved are fewest of the nine worse than a coin?
+
+# %% tags=["predict"]
+guess = None  # one of "nobody", "found", "the", "stew", "stale", "today"
+
+# %% tags=["nbval-ignore-output"]
+nine = [one for name in networks for one in networks[name]]
+
+
+def with_moved(at, part):  # the accuracies, if position `at` has the vector of the next
+    scores = []
+    for one in nine:
+        table = one.encoder.positions.weight
+        kept, table.data = table.data, table.data.clone()
+        table.data[at] = kept[at + 1]
+        scores.append(accuracy(one, part))
+        table.data = kept
+    return scores
+
+
+nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
+words = ["nobody", "found", "the", "stew", "stale", "today"]
+by_word = {word: with_moved(at, nobody) for at, word in enumerate(words, 1)}
+as_it_is = [accuracy(one, nobody) for one in nine]
+worse = {word: sum(v < 50 for v in by_word[word]) for word in words}
+compare_guess(guess, min(worse, key=worse.get))
+print("worse than a coin, of nine:", worse)
+claim(worse_than_a_coin_as_it_is=sum(v < 50 for v in as_it_is))
+claim(worse_with_nobody_moved=worse["nobody"], worse_with_the_adjective_moved=worse["stale"])
+claim(worse_with_another_word_moved_at_least=min(worse[w] for w in words if w != "stale"))
+
+# %% [markdown]
+# My suspicion named the wrong word: with *nobody* moved there are still five, with the *adjective* moved one. Now the control: if *nobody* isn't there, does moving the adjective turn the answer round as well? We move each word of *they found the stew stale today*, a template that all nine have learned.
+
+# %% tags=["figure", "nbval-ignore-output"]
+they = [one for one in train if one.template == "{w} found the {s} {x} {t} ."]
+control = {word: with_moved(at, they) for at, word in enumerate(words, 1)}
+dots = {"nobody": [as_it_is, *by_word.values()]}
+dots["they"] = [[accuracy(one, they) for one in nine], *control.values()]
+axes = plt.subplots(1, 2, figsize=(7.8, 3.2), sharey=True)[1]
+for ax, (first, scores) in zip(axes, dots.items(), strict=True):
+    for x, values in enumerate(scores):
+        color = ["C1" if v < 50 else "0.6" for v in as_it_is]
+        ax.scatter(x + np.linspace(-0.25, 0.25, 9), values, c=color, s=16, zorder=2)
+    ax.axhline(50, color="black", linestyle=":")
+    ax.set_xticks(range(7), ["as it is", first, *words[1:]], fontsize=8)
+    ax.set(title=f"{first} found the stew stale today", xlabel="whose position vector is moved")
+axes[0].set(ylabel="accuracy (per cent); dotted: a coin", ylim=(0, 105))
+axes[1].text(-0.3, 8, "orange: the five that are worse\nthan a coin at nobody", color="C1")
+figure("nobody", alt="With nobody, moving stale lifts nearly all dots; with they, few fall.")
+claim(they_found_with_the_adjective_moved=np.mean(control["stale"]))
+
+# %% [markdown]
+# Without *nobody*, they are still right in 85 per cent on average (three of the nine fall to between 50 and 75, none below a coin). So it isn't the position alone: they do know *nobody*, but heed it where the words stand as in the other template, *today nobody found the stew stale*, with *stale* at position 6. (There *nobody* is at position 2, and in some networks of other seeds moving it helps, too.)
+#
+# A rule that serves in training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests it no more), and measure on 32 others of it, on these without *today*, and on the other templates, with three seeds (about 15 seconds a run). Were more always better? What was wrong: the networks, or what they were shown?
+# > **Exercise 10.5 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests it no more), and measure on 32 others of it and on the other templates, with three seeds (about 15 seconds a run). Were more always better?
 #
-# |added|32 others|without *today*|other templates|
-# |---|---|---|---|
-# |0||||
-# |1||||
-# |4||||
-# |16||||
+# |added|32 others|other templates|
+# |---|---|---|
+# |0|||
+# |1|||
+# |4|||
+# |16|||
 #
 # > To start with:
 # >
 # > ```python
-# > from dataclasses import replace
 # > order, seed = np.random.default_rng(0).permutation(64), 0
 # > added, others = [nobody[i] for i in order[:4]], [nobody[i] for i in order[32:]]
 # > rest = [one for one in test if one not in nobody]
-# > bare = [replace(one, text=" ".join([*one.text.split()[:5], "."])) for one in others]
 # > again = fine_tune(pretrained[seed], seed, part=train + added, lr=3e-3)
-# > accuracy(again, others), accuracy(again, bare), accuracy(again, rest)
+# > accuracy(again, others), accuracy(again, rest)
 # > ```
 # >
-# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 9, 72 and 44 per cent with none added, 25, 100 and 47 with one, 88, 97 and 62 with four, 62, 78 and 100 with sixteen. On the same without *today*: 0, 72 and 53; 16, 91 and 53; 16, 84 and 53; 66, 66 and 97. On the other templates: 88, 99 and 89; 84, 91 and 99; 76, 96 and 86; 91, 92 and 92. So a few statements help most, and none of the three networks in the same way: more was not always better, and four may teach the template and not the word (seed 0: 88 with *today*, 16 without). Their training was at fault: nothing in it told the two readings apart, and which of them a network picks is its own. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
+# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 9, 72 and 44 per cent with none added, 25, 100 and 47 with one, 88, 97 and 62 with four, 62, 78 and 100 with sixteen. On the other templates: 88, 99 and 89; 84, 91 and 99; 76, 96 and 86; 91, 92 and 92. So a few statements help much, and more was not always better. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch the word that decides, even if it comes later: *dry* reads *cake*. So a word's vector knows its sentence, or at least the domain, learned without labels. For one label of a whole statement reading both ways wasn't needed, and here reading one way did better.
+# - **What does attention learn if it may look both ways?** To fetch the word that decides, even if it comes later: *dry* reads *cake*, and gets a vector for each meaning. It learns that without labels. For one label of a whole statement, reading one way did better here.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
-# - An untrained network and a bag of words as controls, and interventions to test a suspicion.
+# - An untrained network and a bag of words as controls, and an intervention on each word to test a suspicion.
 #
 # **What still fails.** This encoder reads, and can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
