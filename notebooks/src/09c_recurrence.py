@@ -249,8 +249,8 @@ print_examples(draw_last, letters=50)
 _, rnn_last = train_and_ask("RNN, last", OurRNN, 50, draw_last, lr=0.01)
 _, adds_first = train_and_ask("integrator, first", OurIntegrator, 50, draw_recall, lr=0.001)
 _, adds_last = train_and_ask("integrator, last", OurIntegrator, 50, draw_last, lr=0.001)
-claim(rnn_last=rnn_last.mean())
-claim(integrator_first=adds_first.min(), integrator_last=adds_last.mean())
+claim(rnn_last=rnn_last.mean(), integrator_first=adds_first.min())
+claim(integrator_last=adds_last.mean())
 
 
 # %% tags=["figure", "nbval-ignore-output", "folded"]
@@ -264,8 +264,8 @@ def draw_learnt(learnt, title):
     ax.axhline(1 / 8, color="0.5", ls="--")
     ax.text(len(learnt) - 0.5, 0.15, "chance ", color="0.5", ha="right")
     ax.set_xticks(range(len(learnt)), list(learnt))
-    ax.set(xlim=(-0.5, len(learnt) - 0.5), ylim=(0, 1.25), ylabel="accuracy, five seeds")
-    ax.set_title(title)
+    ax.set(xlim=(-0.5, len(learnt) - 0.5), ylim=(0, 1.25), yticks=[0, 0.25, 0.5, 0.75, 1])
+    ax.set(ylabel="accuracy, five seeds", title=title)
 
 
 learnt = {"RNN": (rnn_first, rnn_last), "integrator": (adds_first, adds_last)}
@@ -353,10 +353,10 @@ class OurLSTM(OurIntegrator):
 # %%
 x = torch.randn(2, 7, 3).double()
 for ours, theirs in ((OurRNN(3, 5), nn.RNN(3, 5)), (OurLSTM(3, 5), nn.LSTM(3, 5))):
+    theirs.batch_first = True
     theirs.weight_ih_l0, theirs.weight_hh_l0 = ours.input.weight, ours.hidden.weight
     theirs.bias_ih_l0 = ours.input.bias
     nn.init.zeros_(theirs.bias_hh_l0)
-    theirs.batch_first = True
     assert_close(ours.double()(x), theirs.double()(x)[0], rtol=0, atol=1e-12)
 
 # %% tags=["nbval-ignore-output"]
@@ -370,8 +370,7 @@ claim(lstm_last=lstm_last.min())
 tokens, _ = draw_last(1000, 50, torch.Generator().manual_seed(2000))
 with torch.no_grad():
     x, layer = lstms[0].vectors(tokens), lstms[0].recurrent
-    outputs = layer(x)
-    before = torch.cat([torch.zeros(1000, 1, 32), outputs[:, :-1]], 1)  # h, one step earlier
+    before = F.pad(layer(x), (0, 0, 1, 0))[:, :-1]  # h, one step earlier; at first 0
     i, f, _, _ = (layer.input(x) + layer.hidden(before)).sigmoid().chunk(4, -1)
 symbol = tokens < 8
 claim(forget_gate_closes_by=f[~symbol].mean() - f[symbol].mean())
@@ -508,7 +507,7 @@ figure("both-tasks", alt="Only the LSTM with bias 4 is near an accuracy of 1 on 
 # %% [markdown]
 # ## 9c.6 Names: does a longer memory pay?
 #
-# Now logits for the next letter come out after *every* step, each with the whole prefix as context. The library's `RecurrentLM` ([source](../coursekit/models/recurrent.py)) does that, with an LSTM of 96 memory cells.
+# Now the text. After *every* step come logits for the next letter, with the whole prefix as context. The library's `RecurrentLM` ([source](../coursekit/models/recurrent.py)) does that, with an LSTM of 96 memory cells.
 
 # %% tags=["data", "nbval-ignore-output"]
 from coursekit.evaluate.likelihood import NO_TARGET, compare_losses, evaluating, next_token_loss
@@ -531,8 +530,8 @@ def draw_names(chance):
 torch.manual_seed(42)
 whole = RecurrentLM(RecurrentConfig(vocab_size=27, d_hidden=96, dropout=0.1)).to(device)
 batches = draw_names(torch.Generator().manual_seed(42))
-options = {"loss": next_token_loss, "schedule": warm_up_cosine(2000), "clip": 1.0}
-_ = fit(whole, adamw(whole, 0.02), batches, steps=2000, **options)
+options = {"steps": 2000, "schedule": warm_up_cosine(2000), "clip": 1.0}
+_ = fit(whole, adamw(whole, 0.02), batches, loss=next_token_loss, **options)
 
 # %% [markdown]
 # Its rival is the best table of lesson 1: four letters, with Kneser–Ney smoothing. Both were chosen on the validation names, so we compare them on the test names, letter by letter.
@@ -561,7 +560,7 @@ claim_order(lstm_over_table=tuple(Score(one.mean(), on=five[:, 4]) for one in (b
 # %% tags=["data", "nbval-ignore-output"]
 gain = by_table - by_lstm
 name, before = (y_test != NO_TARGET).nonzero().T  # of each letter: its name, how many came before
-claim(gain_at_equal_context=gain[before < 4].mean(), gain_at_longer_context=gain[before >= 4].mean())
+claim(gain_at_equal_context=gain[before < 4].mean(), gain_at_longer=gain[before >= 4].mean())
 by_name = torch.zeros(len(unseen)).double().index_add(0, name, gain)  # the sum over each name
 claim(lstm_ahead_by_name=by_name.mean() / by_name.std() * len(unseen) ** 0.5)
 
@@ -576,9 +575,8 @@ ax.axhline(0, color="0.3", linewidth=1)
 ax.text(3.4, 0.14, "equal context", ha="right", color="0.4")
 ax.text(3.6, 0.14, "the table forgets", color="C0")
 ax.set_xticks(range(10), ticks)
-ax.set(ylim=(-0.15, 0.17), ylabel="nats better than the table")
-ax.set_xlabel("letters before, and how many test letters that is")
-ax.set_title("The LSTM gains where the table forgets (± 2 standard errors)")
+ax.set(xlabel="letters before, and how many test letters that is", ylim=(-0.15, 0.17))
+ax.set(ylabel="nats better than the table", title="Ahead where the table forgets (± 2 SE)")
 figure("names", alt="The gain: at or below 0 up to three letters before, above from four to seven.")
 
 # %% [markdown]
@@ -598,7 +596,7 @@ keep_sample(lstm=list(draws))
 #
 # Calm and wild days come in runs: the **volatility** of lesson 9b. So how wild will tomorrow be? We forecast the variance of each day's return from the days before it.
 #
-# A *window* takes the mean square of the last 25 returns (the best of 5, 10, 25, 50 and 100 before 2008). To the day before, it gives as much weight as to the day 25 days ago, and none to the day 26 days ago.
+# A *window* takes the mean square of the last 25 returns (the best of 5, 10, 25, 50 and 100 before 2008). These 25 count equally, and older ones not at all.
 
 # %% tags=["data"]
 days, closes = data.sp500()
@@ -640,18 +638,18 @@ from coursekit.evaluate.likelihood import gaussian_nll
 forecasts = {"one variance": known.var().expand(len(garch)), "window": window, "GARCH": garch}
 losses = {}
 for name, variance in forecasts.items():
-    losses[name] = gaussian_nll(r[start:], torch.zeros(len(garch)), variance.log() / 2)
-    print(f"{name:12} {losses[name].mean():.3f}")
-gain, ahead = compare_losses(losses["window"], losses["GARCH"], 10)  # 10: days resemble the last 10
-claim(garch_over_window=ahead)
+    losses[name] = gaussian_nll(r[start:], 0 * variance, variance.log() / 2)
+    print(f"{name:12} {losses[name].mean():.4f}")
+lag = 10  # a day's difference resembles those of the ten days before
+claim(garch_over_window=compare_losses(losses["window"], losses["GARCH"], lag)[1])
 
 # %% tags=["figure", "data", "folded"]
 ax = plt.subplots(figsize=(8.5, 4))[1]
-shown = [day.year == 2018 for day in days[1 + start :]]
-dates = np.array(days[1 + start :])[shown]
-ax.plot(dates, r[start:].abs()[shown], ".", color="0.6", label="size of the return")
+shown = sum(day.year == 2018 for day in days)  # the last year
+dates = days[-shown:]
+ax.plot(dates, r[-shown:].abs(), ".", color="0.6", label="size of the return")
 for name, color in {"window": "C1", "GARCH": "C0"}.items():
-    ax.plot(dates, forecasts[name].sqrt()[shown], color=color, label=f"{name}: forecast")
+    ax.plot(dates, forecasts[name][-shown:].sqrt(), color=color, label=f"{name}: forecast")
 ax.text(dates[194], 3.5, "10 October", ha="center")
 ax.set(ylim=(0, 5), ylabel="% (forecasts: standard deviation)")
 ax.legend(loc="upper center")
@@ -659,7 +657,7 @@ ax.set_title("The window forgets a wild day at once, the cell bit by bit")
 figure("volatility", alt="2018: after a wild day the window drops in a step, GARCH decays.")
 
 # %% [markdown]
-# The memory cell beats the window by 0.047 nats a day, three and a half standard errors. But [five days in eleven years](../tests/test_recurrence_lesson.py) hold 45 % of that. On 10 October, after a calm summer, the window's standard deviation was 0.37 %, GARCH's 0.52 %, and the index fell by 3.3 %.
+# The memory cell beats the window by 0.0465 nats a day, three and a half standard errors. But [five days in eleven years](../tests/test_recurrence_lesson.py) hold 45 % of that. On 10 October, after a calm summer, the window's standard deviation was 0.37 %, GARCH's 0.52 %, and the index fell by 3.3 %.
 #
 # More cells add nothing here: an LSTM of 8 that reads the same sizes comes out behind GARCH ([tested](../tests/test_recurrence_lesson.py)).
 #
