@@ -90,7 +90,7 @@ class OurRNN(nn.Module):
 
 
 # %% [markdown]
-# Before it comes a vector for each of the sixteen letters, after it an output layer, which is asked after the last step.
+# First, each of the sixteen letters gets a vector. After the last step, an output layer is asked which symbol it was.
 
 
 # %%
@@ -273,7 +273,7 @@ draw_learnt(learnt, "One overwrites, the other keeps, neither does both")
 figure("adding", alt="First, last. RNN: mostly near chance, near 1. Integrator: 1, chance.")
 
 # %% [markdown]
-# In 300 steps the RNN learns to overwrite, and seldom to keep; the integrator learns to keep, and not to overwrite. (*Last* has easy cases: in nearly half of the sequences, $1-0.94^{10}$, the last symbol is among the last ten letters.)
+# In 300 steps the RNN learns to overwrite, but seldom to keep. The integrator learns to keep, but not to overwrite. (*Last* has easy cases: in nearly half of the sequences, $1-0.94^{10}$, the last symbol is among the last ten letters.)
 #
 # ## 9c.4 A memory with gates
 #
@@ -364,7 +364,7 @@ lstms, lstm_last = train_and_ask("LSTM, last", OurLSTM, 50, draw_last, lr=0.01)
 claim(lstm_last=lstm_last.min())
 
 # %% [markdown]
-# It does, with every seed. What are its gates doing? The sum in the loop, made for all steps at once, gives them.
+# It does, with every seed. What are its gates doing? Here is the sum of the loop again, for all steps at once.
 
 # %% tags=["nbval-ignore-output"]
 tokens, _ = draw_last(1000, 50, torch.Generator().manual_seed(2000))
@@ -427,7 +427,9 @@ def our_forget_bias(steps, left):
 
 
 # %% [markdown]
-# A bias of 4 leaves 0.4 after fifty steps. How much of the *gradient* does it leave? We ask networks that aren't trained yet: how large is the gradient of the loss at each letter's vector, compared with that at the last one?
+# A bias of 4 leaves 0.4 after fifty steps. How much of the *gradient* does it leave?
+#
+# We ask networks that aren't trained yet. From the loss we go back to each letter's vector: how large is its gradient, compared with that of the last letter?
 
 
 # %%
@@ -555,7 +557,7 @@ claim(lstm_dev_loss=each_loss(whole, *pad_words(held, vocabulary, NO_TARGET)).me
 claim_order(lstm_over_table=tuple(Score(one.mean(), on=five[:, 4]) for one in (by_lstm, by_table)))
 
 # %% [markdown]
-# Where does it gain? We sort the letters by how many came before them in their name. Up to three, the table sees them all (and the start of the name): equal context. From four on, only the LSTM does.
+# Where does it gain? We sort the letters by how many came before them in their name. Up to three, the table sees them all (and the start of the name): equal context. From four on, only the LSTM does. (SE: standard error.)
 
 # %% tags=["data", "nbval-ignore-output"]
 gain = by_table - by_lstm
