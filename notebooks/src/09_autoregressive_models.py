@@ -404,7 +404,8 @@ claim(averaged_logits_divided_by_their_sum=averaged.mean() + for_all.mean().log(
 # With ten pixels the draws find 1.6 again; with 64, a sum of nearly 12. Divide by it, and the 13.66 nats of section 9.1 become 16.13, level with the mixture's 16.15. The rest was leakage. And nobody can draw from such a model pixel by pixel: none of the pixels comes first.
 #
 # <details><summary>How far can such an estimate be trusted?</summary>If $q$ hardly ever draws an image that $p$ favours, the estimate is too low, and its ± doesn't show it. A warning would be a few draws that outweigh all others. Here the effective sample size is some 5,300 of 8,000, and each of the four models by itself gives 11.6 to 12.3. Two more sets of four orders: sums of 10.3 and 11.3, so 16.30 and 16.21 nats, where the mixtures have 16.25 and 16.18.</details>
-#
+
+# %% [markdown]
 # So ask: **is there one order in which each output reads earlier pixels only?** If so, the sum is 1. (That is enough, not necessary: a mixture of orders sums to 1, too.)
 #
 # ## 9.5 The same weights at every pixel

@@ -694,11 +694,11 @@ claim(pendulum_r2=answers["pendulum"][0])
 # %% tags=["figure", "folded"]
 plt.figure(figsize=(8.5, 3.2))
 for row, (name, (r2, ratio)) in enumerate(reversed(answers.items())):
-    plt.barh(name, 100 * r2, height=0.5, color="C0")
-    label = f"{100 * r2:.1f} %, ratio {ratio:.1f}"
-    plt.text(100 * r2 + 1, row, label, va="center", color="C0", backgroundcolor="white")
+    gain, error = 100 * r2, abs(200 * r2 / ratio)  # in per cent; two standard errors
+    plt.barh(name, gain, xerr=error, height=0.5, color="C0", capsize=4, ecolor="0.3")
+    plt.text(gain + error + 3, row - 0.08, f"{gain:.1f} %, ratio {ratio:.1f}", backgroundcolor="w")
 plt.axvline(0, color="black", linewidth=1)
-plt.gca().set(xlim=(0, 125), xticks=range(0, 101, 20), xlabel="out-of-sample $R^2$ (%)")
+plt.gca().set(xlim=(-12, 135), xticks=range(0, 101, 20), xlabel="out-of-sample $R^2$ (% ± 2 SE)")
 plt.title("Hardly any of tomorrow's return is in today; a third of its size")
 figure("answer", alt="Bars of R²: pendulum 88 %, growth 23 %, return 0.5 %, absolute return 34 %.")
 
