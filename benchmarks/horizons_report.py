@@ -175,6 +175,17 @@ def coverage_table(
     return table(["", *(f"{kind}: {n}" for kind in ("fixed", "moving") for n in names)], lines)
 
 
+def say_why_wide(results: Mapping[str, Rows]) -> str:
+    """Say how often the validation was harder than the test, which makes fixed bands too wide."""
+    name = f"ridge, {LONG}"
+    both = [results[task.key][name] for task in TASKS if not task.rows and task.key in results]
+    harder = sum(average(runs, "valid") > average(runs, "test") for runs in both)
+    return (
+        f"The ridge's error is larger on the validation than on the test in {harder} of the "
+        f"{len(both)} lines below, so fixed bands are too wide there."
+    )
+
+
 def confirmation_table(
     tasks: Sequence[Task], found: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> list[str]:
@@ -312,6 +323,8 @@ def write_report(
         "Bands of 80 %, a margin for each step ahead: how many of the test's targets lie within. "
         "Fixed: margins from the validation's errors, once (`calibrate_bands`). Moving: for each "
         f"window from the last {MEMORY} windows whose outcome was known by then (`roll_margins`).",
+        "",
+        say_why_wide(results),
         "",
         *coverage_table(results, moving),
         "",

@@ -243,6 +243,7 @@ def test_the_report_marks_what_validation_chooses_and_not_what_the_test_likes():
     assert "(last value: ETTh1, 24; ETTh1, 48;" in text
     assert "costs most at ETTh1, 24: NLinear has 0.4321, where PatchTST has 0.2345." in text
     assert "| a step | 17.2 |" in text
+    assert "larger on the validation than on the test in 11 of the 11 lines" in text
     assert "0.098 | 0.158 |  | 0.183 |  | 0.222 | 0.269" in text
     assert "| ETTh1, 24 | 0.77 | 0.77 | 0.77 |  |  | 0.81 |" in text
 
