@@ -12,16 +12,18 @@ from coursekit.commands.fit_models import (
     FEWEST_WINDOWS,
     MOST_WINDOWS,
     NETWORK,
+    PENALTIES,
     ForecastOptions,
     choose_past,
     fit_best_ridge,
     fit_informer,
+    validation_mse,
 )
 from coursekit.commands.forecast_table import score_all, tell_of_clocks, write_card
 from coursekit.evaluate.forecasts import score_forecasts
 from coursekit.forecasting.ahead import forecast_ahead
 from coursekit.forecasting.fitted import FittedForecaster
-from coursekit.models.baselines import last_value, seasonal_naive
+from coursekit.models.baselines import fit_linear, last_value, seasonal_naive
 from coursekit.windows.forecast import split_windows
 from coursekit.windows.series import from_frame
 
@@ -454,6 +456,20 @@ def test_the_ridge_reads_what_is_known(monkeypatch):
     (every, _, _), _ = told.train.take(torch.arange(len(told.train)))
     assert read[0].equal(every[::3, :, 0])  # of 180 the windows that lie evenly among all
     assert len(read[0]) == 60
+
+
+def test_the_penalty_is_chosen_on_the_validation_windows():
+    parts = [cut(), cut(300)]
+    expected = sum(score_forecasts(last_value, splits.valid).mse for splits in parts) / 2
+    assert validation_mse(last_value, parts) == pytest.approx(expected, rel=1e-9)
+    # What is to come of noise is best told by a heavy penalty; the training prefers the lightest.
+    noise = daily(130).assign(sales=np.random.default_rng(1).normal(0, 1, 130))
+    series = from_frame(noise[["day", "sales"]], time="day", target="sales")
+    splits = split_windows(series, 40, 5, (0.6, 0.8, 1.0))
+    windows, target = splits.train.take(torch.arange(len(splits.train)))
+    lightest = fit_linear(windows[0][..., 0], target, len(target) * PENALTIES[0])
+    chosen = score_forecasts(fit_best_ridge([splits]), splits.valid).mse
+    assert chosen < 0.9 * score_forecasts(lightest, splits.valid).mse
 
 
 def test_the_weights_are_kept_where_the_validation_was_best(monkeypatch):
