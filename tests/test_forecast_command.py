@@ -1,5 +1,8 @@
 """`python -m coursekit forecast` on tables of ours: what it chooses, writes and refuses."""
 
+import math
+import re
+
 import pytest
 import torch
 
@@ -9,15 +12,19 @@ from coursekit.commands.fit_models import (
     FEWEST_WINDOWS,
     MOST_WINDOWS,
     NETWORK,
+    PENALTIES,
     ForecastOptions,
     choose_past,
     fit_best_ridge,
     fit_informer,
+    validation_mse,
 )
-from coursekit.commands.forecast_table import score_all, write_card
+from coursekit.commands.forecast_table import score_all, tell_of_clocks, write_card
 from coursekit.commands.read_table import TableOptions, read_coming, read_series
 from coursekit.evaluate.forecasts import score_forecasts
-from coursekit.models.baselines import last_value, seasonal_naive
+from coursekit.forecasting.ahead import forecast_ahead
+from coursekit.forecasting.fitted import FittedForecaster
+from coursekit.models.baselines import fit_linear, last_value, seasonal_naive
 from coursekit.windows.forecast import split_windows
 from coursekit.windows.series import from_frame
 
@@ -57,7 +64,7 @@ def test_it_prints_a_card_and_writes_the_rows_to_come_and_a_picture(tmp_path, ca
     assert "columns that are not read: shop" in printed
     for row in ("last value", "seasonal naive, 7 rows", "linear, 49 rows", "Informer, relative"):
         assert f"\n{row} " in printed
-    assert "the validation prefers 'linear, 49 rows'" in printed
+    assert "prefers 'linear, 49 rows', so that makes the forecast; it was fitted to the" in printed
     assert "bands of 80%, measured on 61 validation windows" in printed
     written = pd.read_csv(tmp_path / "out" / "forecast.csv")
     assert [*written.columns] == ["day", "sales", "sales_low", "sales_high"]
@@ -67,6 +74,8 @@ def test_it_prints_a_card_and_writes_the_rows_to_come_and_a_picture(tmp_path, ca
     low, high = written["sales_low"], written["sales_high"]
     assert ((low < written["sales"]) & (written["sales"] < high)).all()
     assert (tmp_path / "out" / "forecast.png").read_bytes()[:4] == b"\x89PNG"
+    for name in ("card.txt", "forecast.csv", "forecast.png"):
+        assert str(tmp_path / "out" / name) in printed.splitlines()[-1]
     assert "last value" in (tmp_path / "out" / "card.txt").read_text("utf-8")
 
 
@@ -76,7 +85,8 @@ def test_the_validation_chooses_the_row(tmp_path, capsys):
     wave = np.sin(2 * np.pi * steps / 7)
     frame = daily().assign(sales=np.where(steps < 198, wave, steps // 11))[["day", "sales"]]
     assert run(tmp_path, frame, "--past", "7") == 0
-    assert "the validation prefers 'last value'" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "the validation prefers 'last value', so that makes the forecast\n" in printed
 
 
 def test_the_card_is_of_the_test_windows():
@@ -132,7 +142,10 @@ def test_months_and_too_few_windows_for_bands(tmp_path, capsys):
     options = ["--horizon", "9", "--steps", "2", "--level", "0.99", "--uneven"]
     assert run(tmp_path, frame, options=options) == 0
     printed = capsys.readouterr().out
-    assert "no bands: 14 windows are too few for bands of 99%" in printed
+    assert (
+        "no bands: 14 windows are too few for bands of 99%: give more rows or a shorter" in printed
+    )
+    assert "or ask for --level 0.9" in printed
     written = pd.read_csv(tmp_path / "out" / "forecast.csv")
     assert [*written.columns] == ["month", "n"]
     assert written["month"].tolist()[:2] == ["2021-03-31", "2021-04-30"]
@@ -194,12 +207,73 @@ def test_of_much_too_long_series_the_last_rows_are_read(tmp_path, capsys, monkey
     assert printed.count("scaler: saw the first 90 rows") == 1
 
 
+def offsets(start="2024-03-25", n=300):
+    """Hours of a rhythm of a day by the clocks of Berlin."""
+    hours = pd.date_range(start, periods=n, freq="h", tz="Europe/Berlin")
+    return pd.DataFrame({"hour": hours, "load": np.sin(2 * np.pi * hours.hour / 24)})
+
+
+def local(start="2024-03-25", n=300):
+    return offsets(start, n).assign(hour=lambda frame: frame["hour"].dt.tz_localize(None))
+
+
 def gone(n=300):
-    hours = pd.date_range("2024-03-25", periods=n, freq="h", tz="Europe/Berlin")
-    return pd.DataFrame({"hour": hours.tz_localize(None), "load": range(n)})
+    return local(n=n).assign(load=range(n))
+
+
+def commas(frame):
+    return frame["sales"].astype("str").str.replace(".", ",")
+
+
+def test_the_two_hours_of_one_name_are_told_apart_in_each_shop(tmp_path):
+    both = pd.concat([local("2024-10-17").assign(shop=name) for name in ("north", "south")])
+    both = both.sort_values("hour", kind="stable")
+    assert run(tmp_path, both, "--zone", "Europe/Berlin", "--id", "shop") == 0
+    written = pd.read_csv(tmp_path / "out" / "forecast.csv")
+    assert written["hour"].tolist()[::5] == ["2024-10-29 11:00:00+01:00"] * 2
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        ("2024-10-14 13:00", "before 2024-10-27 02:00:00+01:00: .* 1:00:00 too early from"),
+        ("2024-03-18 13:00", "before 2024-03-31 03:00:00+02:00: .* 1:00:00 too late from"),
+        ("2024-10-13 13:00", None),
+        ("2024-10-16 13:00", None),
+    ],
+)
+def test_clocks_that_are_changed_within_the_forecast_are_told_of(start, says):
+    frame = offsets(start)
+    series = from_frame(frame, time="hour", target="load")
+    splits = split_windows(series, 24, 20, (0.6, 0.8, 1.0))
+    naive = seasonal_naive(24)
+    ahead = forecast_ahead(FittedForecaster.of(naive, splits, None), series)
+    truth = torch.tensor([math.sin(2 * math.pi * at.hour / 24) for at in ahead.times])
+    told = tell_of_clocks(series, ahead)
+    if says is None:
+        assert told == []
+        return
+    (note,) = told
+    assert re.search(re.escape(says).replace(r"\.\*", ".*"), note), note
+    off = 1 if "early" in note else -1
+    at = next(k for k, time in enumerate(ahead.times) if str(time) in note)
+    assert (ahead.values - truth)[:at].abs().max() < 1e-6
+    shifted = [math.sin(2 * math.pi * (time.hour + off) / 24) for time in ahead.times[at:]]
+    assert (ahead.values[at:] - torch.tensor(shifted)).abs().max() < 1e-6
+
+
+def test_of_days_no_clocks_are_told():
+    days = pd.date_range("2024-04-05", periods=200, tz="Europe/Berlin")
+    frame = pd.DataFrame({"day": days, "n": np.sin(np.arange(200))})
+    series = from_frame(frame, time="day", target="n")
+    splits = split_windows(series, 7, 9, (0.6, 0.8, 1.0))
+    ahead = forecast_ahead(FittedForecaster.of(last_value, splits, None), series)
+    assert len({at.utcoffset() for at in ahead.times}) == 2
+    assert tell_of_clocks(series, ahead) == []
 
 
 HOURS = pd.date_range("2023-01-01", periods=330, freq="h")
+HOLIDAY = pd.Series(range(330)) != 3
 REFUSALS = {
     "another target": (daily(), ["--target", "sale"], r"'sale', only \['day', 'sales', 'holiday'"),
     "no file to come": (
@@ -229,7 +303,7 @@ REFUSALS = {
         ["--id", "shop"],
         "51 series are more than 50: forecast a part of them",
     ),
-    "too short": (daily(50), [], "50 rows are too few for a horizon of 5: give about 72 or more"),
+    "too short": (daily(50), [], "50 rows are too few for a horizon of 5: give 71 or more$"),
     "a separator": (
         daily(),
         ["--separator", ";"],
@@ -240,9 +314,35 @@ REFUSALS = {
         ["--zone", "Mars/Base"],
         "can't be read by the clocks of --zone Mars/Base",
     ),
-    "a level": (daily(), ["--level", "80"], "level 80.0 between 0 and 1, as in 0.8"),
-    "no steps": (daily(), ["--steps", "0"], "steps 0 and past None must be at least 1"),
-    "no past": (daily(), ["--past", "0"], "past 0 must be at least 1"),
+    "a level": (daily(), ["--level", "80"], "coursekit: level 80.0 must be between 0 and 1, as"),
+    "no steps": (daily(), ["--steps", "0"], "coursekit: steps 0 must be at least 1$"),
+    "no past": (daily(), ["--past", "0"], "coursekit: past 0 must be at least 1$"),
+    "no horizon": (daily(), ["--horizon", "0"], "coursekit: horizon 0 must be at least 1$"),
+    "far ahead": (
+        daily(),
+        ["--horizon", "90"],
+        "330 rows are too few for a horizon of 90: give 449 or more, or ask for .* at most 66$",
+    ),
+    "two shops, mixed": (
+        pd.concat([daily(), daily().assign(shop="south")]).sort_values("day"),
+        [],
+        "several rows of one time, each with its own 'shop': .*, add --id shop$",
+    ),
+    "two shops, one after the other": (
+        pd.concat([daily(), daily().assign(shop="south")]),
+        [],
+        "several rows of one time, each with its own 'shop': .*, add --id shop$",
+    ),
+    "a day twice": (
+        pd.concat([daily()[:9].assign(shop="south"), daily()]).sort_values("day"),
+        [],
+        "two rows are of 2023-01-01 00:00:00: keep the first by",
+    ),
+    "a word": (
+        daily().assign(sales=daily()["sales"].astype("object").where(HOLIDAY, "closed")),
+        [],
+        r"holds 'closed' in row 3 \(line 5\), among numbers: correct it",
+    ),
     "a long past": (daily(), ["--past", "900"], "no window fits: .*choose past at most 193"),
 }
 
@@ -265,8 +365,45 @@ def test_a_file_that_is_no_table_is_named(tmp_path, capsys, held):
     assert main(["forecast", str(tmp_path / "t.csv"), *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "t.csv is no table of text in UTF-8 with ',' between its cells" in line
-    assert main(["forecast", str(tmp_path / "none.csv"), *words]) == 2
-    assert "none.csv" in capsys.readouterr().err
+    for missing in (tmp_path / "none.csv", tmp_path):
+        assert main(["forecast", str(missing), *words]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert (
+            line
+            == f"coursekit: there is no file {missing}: name the table, and the folder it is in"
+        )
+
+
+BROKEN = {
+    "a gap": (daily().drop([40, 41]), []),
+    "a gap in a zone": (local().drop([40, 41]), ["--zone", "Europe/Berlin"]),
+    "a gap after offsets": (offsets().drop([40, 41]), ["--zone", "Europe/Berlin"]),
+    "commas": (daily().assign(sales=commas), ["--separator", ";"]),
+    "a day twice": (pd.concat([daily()[:10], daily()[9:]]), []),
+    "other dates": (daily().assign(day=lambda frame: frame["day"].dt.strftime("%d.%m.%Y")), []),
+}
+
+
+@pytest.mark.parametrize(("frame", "words"), BROKEN.values(), ids=BROKEN)
+def test_the_remedy_that_is_told_mends_the_file(tmp_path, capsys, monkeypatch, frame, words):
+    monkeypatch.setattr("coursekit.commands.forecast_table.fit_all", None)
+    assert run(tmp_path, frame, *words) == 2
+    error = capsys.readouterr().err
+    remedy, before, after = re.findall("`([^`]+)`", error)
+    held: dict = {}
+    for code in (before, remedy, after):
+        exec(code, held)
+    assert len(held["frame"]) == (300 if "hour" in frame else 330)
+    (tmp_path / "table-mended.csv").rename(tmp_path / "table.csv")
+    mended = pd.read_csv(tmp_path / "table.csv", sep=words[-1] if "--separator" in words else ",")
+    with pytest.raises(TypeError, match="NoneType"):  # it is read, and would be fitted
+        run(tmp_path, mended, *words)
+
+
+def test_the_remedy_for_one_shop_says_what_it_is_to_be_run_on(tmp_path, capsys):
+    both = pd.concat([daily(), daily().drop([40]).assign(shop="south")])
+    assert run(tmp_path, both, "--id", "shop") == 2
+    assert "(frame is the rows of that shop alone, without the col" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -286,10 +423,23 @@ def test_the_past_is_seven_seasons_or_two_horizons_if_enough_is_left(n, horizon,
 def test_the_rows_that_are_asked_for_are_enough(horizon, season):
     with pytest.raises(ValueError, match="rows are too few") as refused:
         choose_past(20, horizon, season)
-    needed = int(str(refused.value).split("give about ")[1].split()[0])
-    assert choose_past(needed, horizon, season) >= (season or 1)
+    needed = int(str(refused.value).split(": give ")[1].split()[0])
+    for n in range(needed, needed + 20):
+        assert choose_past(n, horizon, season) >= (season or 1)
+        parts = [round(end * n) for end in (0.6, 0.8, 1)]
+        assert min(parts[1] - parts[0], parts[2] - parts[1]) >= horizon
     with pytest.raises(ValueError, match="too few"):
-        choose_past(needed - 3, horizon, season)
+        choose_past(needed - 1, horizon, season)
+
+
+@pytest.mark.parametrize(("n", "season"), [(330, 7), (100, 7), (1088, None), (66, 1)])
+def test_the_horizon_that_is_proposed_is_the_longest(n, season):
+    with pytest.raises(ValueError, match="or ask for a horizon of at most") as refused:
+        choose_past(n, n, season)
+    longest = int(str(refused.value).split()[-1])
+    assert choose_past(n, longest, season) >= (season or 1)
+    with pytest.raises(ValueError, match="too few"):
+        choose_past(n, longest + 1, season)
 
 
 def cut(n=330, known=("holiday",)):
@@ -316,6 +466,20 @@ def test_the_ridge_reads_what_is_known(monkeypatch):
     (every, _, _), _ = told.train.take(torch.arange(len(told.train)))
     assert read[0].equal(every[::3, :, 0])  # of 180 the windows that lie evenly among all
     assert len(read[0]) == 60
+
+
+def test_the_penalty_is_chosen_on_the_validation_windows():
+    parts = [cut(), cut(300)]
+    expected = sum(score_forecasts(last_value, splits.valid).mse for splits in parts) / 2
+    assert validation_mse(last_value, parts) == pytest.approx(expected, rel=1e-9)
+    # What is to come of noise is best told by a heavy penalty; the training prefers the lightest.
+    noise = daily(130).assign(sales=np.random.default_rng(1).normal(0, 1, 130))
+    series = from_frame(noise[["day", "sales"]], time="day", target="sales")
+    splits = split_windows(series, 40, 5, (0.6, 0.8, 1.0))
+    windows, target = splits.train.take(torch.arange(len(splits.train)))
+    lightest = fit_linear(windows[0][..., 0], target, len(target) * PENALTIES[0])
+    chosen = score_forecasts(fit_best_ridge([splits]), splits.valid).mse
+    assert chosen < 0.9 * score_forecasts(lightest, splits.valid).mse
 
 
 def test_the_weights_are_kept_where_the_validation_was_best(monkeypatch):

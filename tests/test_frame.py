@@ -136,7 +136,12 @@ REFUSALS = {
     "text among the numbers": (
         table(holiday=["no"] * 5 + ["yes"]),
         {},
-        r"'holiday' holds 'no', which is no number: make it true and false by .*, or drop it",
+        r"'holiday' holds 'no', which is no number: make it true and false by .* == 'yes'`, or",
+    ),
+    "the rarer word last": (
+        table(holiday=["yes"] + ["no"] * 5),
+        {},
+        r"'holiday' holds 'yes', which is no number: make it true and false by .* == 'yes'`, or",
     ),
     "an unreadable time": (
         table(hour=[*HOURS[:4], "noon", HOURS[5]]),

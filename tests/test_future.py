@@ -130,7 +130,11 @@ REFUSALS = {
         rows(holiday=[0, 1, None, 0]),
         "'holiday' has no number for 2024-05-18 07:00:00: fill it in",
     ),
-    "words": (rows(holiday=["no"] * 3 + ["yes"]), "'holiday' holds 'no', which is no number"),
+    "words": (
+        rows(holiday=["no"] * 3 + ["yes"]),
+        "'holiday' holds 'no', which is no number: write numbers as .* they go from 0 to 1$",
+    ),
+    "commas": (rows(holiday=["0,5"] * 4), "'holiday' holds '0,5': say what is a comma in a number"),
     "a zone": (rows(at=LATE.tz_localize(BERLIN)), "must both have a time zone or both none"),
     "no times": (rows(at=["soon"] * 4), "'at' holds 'soon' in row 0, which is no time"),
 }

@@ -176,6 +176,9 @@ def test_a_forecast_is_drawn_from_the_last_row_on_by_the_clocks_of_its_place(zon
         *((39, 39), (40, 6), (40, 8), (41, 6), (41, 10), (42, -1), (42, 7)),
     }
     assert ax.get_ylabel() == "MW"
+    assert ax.collections[0].get_label() == "its band"
+    ax = draw_ahead(*ahead_of(40, zone), band="80% band", ax=plt.figure().gca())
+    assert [text.get_text() for text in ax.get_legend().get_texts()][1:] == ["forecast", "80% band"]
 
 
 def test_a_forecast_without_bands_and_of_a_short_series_is_drawn_too():

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import count
 from statistics import mean
 from typing import Any
 
@@ -47,14 +48,12 @@ class ForecastOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if (
-            min(self.horizon, self.steps, 1 if self.past is None else self.past) < 1
-            or not 0 < self.level < 1
-        ):
-            raise ValueError(
-                f"horizon {self.horizon}, steps {self.steps} and past {self.past} must be at least "
-                f"1, level {self.level} between 0 and 1, as in 0.8"
-            )
+        for name in ("horizon", "past", "steps"):
+            given = getattr(self, name)
+            if given is not None and given < 1:
+                raise ValueError(f"{name} {given} must be at least 1")
+        if not 0 < self.level < 1:
+            raise ValueError(f"level {self.level} must be between 0 and 1, as in 0.8")
 
 
 def choose_past(n_rows: int, horizon: int, season: int | None) -> int:
@@ -63,17 +62,33 @@ def choose_past(n_rows: int, horizon: int, season: int | None) -> int:
     Fewer, if not enough windows were left to learn from.
 
     Raises:
-        ValueError: if the training part is too short for a season and `FEWEST_WINDOWS` windows.
+        ValueError: if the training part is too short for a season and `FEWEST_WINDOWS` windows, or
+            a later part for one.
     """
-    most = round(ENDS[0] * n_rows) - horizon - FEWEST_WINDOWS + 1
     least = season or 1
-    if most < least:
-        needed = -(-(least + horizon + FEWEST_WINDOWS - 1) * 100 // round(ENDS[0] * 100))
-        raise ValueError(
-            f"{n_rows} rows are too few for a horizon of {horizon}: give about {needed} or more, "
-            f"or ask for a shorter horizon"
+    longest = find_longest_horizon(n_rows, least)
+    if longest < horizon:
+        needed = next(
+            n
+            for n in count(max(n_rows, 5 * (horizon - 2)))
+            if find_longest_horizon(n, least) >= horizon
         )
+        shorter = f", or ask for a horizon of at most {longest}" if longest > 0 else ""
+        raise ValueError(
+            f"{n_rows:,} rows are too few for a horizon of {horizon}: give {needed:,} or "
+            f"more{shorter}"
+        )
+    most = round(ENDS[0] * n_rows) - horizon - FEWEST_WINDOWS + 1
     return min(most, max(least, min(720, max(7 * least, 2 * horizon))))
+
+
+def find_longest_horizon(n_rows: int, past: int) -> int:
+    """Return how far one can forecast so that every part of the rows holds its windows.
+
+    The training part needs `FEWEST_WINDOWS`, the others one. Less than 1 if it can't be done.
+    """
+    train, valid, test = (round(end * n_rows) for end in ENDS)
+    return min(train - past - FEWEST_WINDOWS + 1, valid - train, test - valid)
 
 
 def fit_all(

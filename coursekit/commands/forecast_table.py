@@ -1,6 +1,9 @@
 """What `python -m coursekit forecast` does: from a table to a card, a picture and the next rows."""
 
+import re
 from collections.abc import Mapping
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
@@ -9,6 +12,7 @@ from matplotlib.figure import Figure
 
 from coursekit.commands.fit_models import (
     ENDS,
+    LINEAR,
     NETWORK,
     ForecastOptions,
     choose_past,
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_SERIES, MOST_PICTURES = 60_000, 50, 6
 """Rows of all series together, so that it takes minutes, and series; how many are drawn."""
+WRITTEN = ("card.txt", "forecast.csv", "forecast.png")
 UNSAID = "not said (--seen 'nothing', or what was)"
 
 
@@ -72,13 +77,15 @@ def forecast_table(
     text, ahead = [], {}
     for name, splits in cuts.items():
         ahead[name] = _forecast(models[chosen], splits, options.level, coming.get(name))
-        text += [str(write_card(splits, models, valid[name], seen)), *ahead[name].notes, ""]
+        notes = *ahead[name].notes, *tell_of_clocks(splits.series, ahead[name])
+        text += [str(write_card(splits, models, valid[name], seen)), *notes, ""]
     together = "" if len(cuts) == 1 else " of all series together"
+    fitted = f"; it was fitted to the first {ENDS[0]:.0%} of the rows"
     text.append(
-        f"the validation{together} prefers {chosen!r}, so that makes the forecast; it was fitted "
-        f"to the first {ENDS[0]:.0%} of the rows"
+        f"the validation{together} prefers {chosen!r}, so that makes the forecast"
+        f"{fitted if chosen.startswith((LINEAR, NETWORK)) else ''}"
     )
-    _write(out, "\n".join(text), ahead, many, table.by)
+    _write(out, "\n".join(text), ahead, many, table.by, options.level)
     return ahead
 
 
@@ -153,13 +160,39 @@ def _forecast(
     try:
         fitted = FittedForecaster.of(model, splits, level)
     except ValueError as too_few:
-        print(f"no bands: {too_few}")
+        remedy = "give more rows or a shorter horizon"
+        told = re.sub(r"lengthen the validation part until \d+ fit", remedy, str(too_few))
+        print(f"no bands: {told.replace('level=', '--level ')}")
         fitted = FittedForecaster.of(model, splits, None)
     return forecast_ahead(fitted, splits.series, coming)
 
 
+def tell_of_clocks(series: TimeSeries, ahead: AheadForecast) -> list[str]:
+    """Say what happens where clocks are changed within a forecast of parts of a day.
+
+    The models that are compared count rows, which are hours that pass, and read no calendar.
+    """
+    if not series.step or series.step >= timedelta(days=1):
+        return []
+    times = [series.times[-1], *ahead.times]
+    for before, after in pairwise(times):
+        moved = (after.utcoffset() or timedelta()) - (before.utcoffset() or timedelta())
+        if moved:
+            early = "late" if moved > timedelta() else "early"
+            return [
+                f"clocks are changed before {after}: the models count hours that pass, so what "
+                f"people do by the clock is forecast {abs(moved)} too {early} from there on"
+            ]
+    return []
+
+
 def _write(
-    out: Path, text: str, ahead: dict[str, AheadForecast], many: dict[str, TimeSeries], by: str
+    out: Path,
+    text: str,
+    ahead: dict[str, AheadForecast],
+    many: dict[str, TimeSeries],
+    by: str,
+    level: float,
 ) -> None:
     """Print the text; keep it with the forecasts, one below the other, and their picture."""
     import pandas as pd
@@ -173,6 +206,7 @@ def _write(
     drawn = list(ahead)[:MOST_PICTURES]
     figure = Figure(figsize=(9, 1 + 3 * len(drawn)), layout="constrained")
     for ax, name in zip(figure.subplots(len(drawn), squeeze=False)[:, 0], drawn, strict=True):
-        draw_ahead(ahead[name], many[name], ax=ax).set_title(name, loc="right")
+        draw_ahead(ahead[name], many[name], band=f"{level:.0%} band", ax=ax)
+        ax.set_title(name, loc="right")
     figure.savefig(out / "forecast.png", dpi=120)
-    print(f"written: {', '.join(str(out / name) for name in ('forecast.csv', 'forecast.png'))}")
+    print(f"written: {', '.join(str(out / name) for name in WRITTEN)}")

@@ -216,7 +216,12 @@ def draw_reached(ax: Axes, reached: ArrayLike, row: int, column: int) -> Axes:
 
 
 def draw_ahead(
-    ahead: AheadForecast, series: TimeSeries, *, rows: int | None = None, ax: Axes | None = None
+    ahead: AheadForecast,
+    series: TimeSeries,
+    *,
+    rows: int | None = None,
+    band: str = "its band",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the end of a series, the forecast of what follows, and its band, in the unit.
 
@@ -224,6 +229,7 @@ def draw_ahead(
 
     Args:
         rows: of the series; by default four times as many as are forecast.
+        band: what it is called, as "80% band".
     """
     ax = ax or plt.gca()
     rows = min(len(series), rows or 4 * len(ahead.times))
@@ -234,7 +240,7 @@ def draw_ahead(
     if ahead.margin is not None:
         margin = torch.cat([torch.zeros_like(last), ahead.margin])
         ends = values - margin, values + margin
-        ax.fill_between(later, *ends, color="C0", alpha=0.2, lw=0, label="its band")
+        ax.fill_between(later, *ends, color="C0", alpha=0.2, lw=0, label=band)
     ax.set_ylabel(ahead.unit or ahead.target)
     dates = mdates.AutoDateLocator()
     ax.xaxis.set_major_locator(dates)

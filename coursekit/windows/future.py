@@ -62,6 +62,7 @@ def read_future(
     times = _refuse_times(series, parse_times(frame[series.time]), horizon)
     frame = frame.iloc[:horizon]
     _refuse_filled(series, frame, times)
+    _refuse_words(series, frame)
     refuse_kinds(frame, series.known, series.columns[0])
     for name in series.known:
         values[:, series.columns.index(name)] = column = to_float64(frame[name])
@@ -150,9 +151,24 @@ def _refuse_times(series: TimeSeries, column: "pandas.Series", horizon: int) -> 
         if given != due:
             raise ValueError(
                 f"future row {row} is of {given} instead of {due}: give the rows that follow "
-                f"{series.times[-1]}, the last one of the series, a step of {series.step} apart"
+                f"{series.times[-1]}, the last one of the series, a step of "
+                f"{str(series.step).removesuffix(', 0:00:00')} apart"
             )
     return expected
+
+
+def _refuse_words(series: TimeSeries, frame: "pandas.DataFrame") -> None:
+    """Refuse words where the series has numbers: dropping the column would not help here."""
+    import pandas as pd
+
+    for name in series.known:
+        some = frame[name].dropna()
+        if pd.api.types.infer_dtype(some) == "string" and not some.str.contains(r"\d").any():
+            own = series.values[:, series.columns.index(name)]
+            raise ValueError(
+                f"column {name!r} holds {some.iloc[0]!r}, which is no number: write numbers as the "
+                f"series has them, where they go from {own.min():g} to {own.max():g}"
+            )
 
 
 def _refuse_filled(

@@ -201,7 +201,9 @@ def _refuse_words(column: "pandas.Series", is_target: bool) -> None:
     other = "choose another target" if is_target else "drop it"
     words = some.unique().tolist() if kind == "string" else []
     if len(words) == 2 and len(some) == len(column):
-        remedy = f"`{whole} = {whole} == {words[1]!r}`"
+        # The rarer is an event, such as the holiday among the days.
+        rare = min(reversed(words), key=some.tolist().count)
+        remedy = f"`{whole} = {whole} == {rare!r}`"
         raise ValueError(f"{holds}: make it true and false by {remedy}, or {other}")
     if 1 < len(words) <= FEW and not is_target:
         remedy = f"`frame = pd.get_dummies(frame, columns=[{column.name!r}])`"
