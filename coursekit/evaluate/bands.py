@@ -88,7 +88,11 @@ def roll_margins(
             or `before` doesn't end where `score` begins.
 
     Example:
-        >>> covered = (test.errors.abs() <= roll_margins(validation, test)).double().mean(0)
+        >>> from coursekit.evaluate.forecasts import score_errors
+        >>> errors = torch.tensor([[1.0], [2.0], [3.0], [4.0], [9.0]], dtype=torch.float64)
+        >>> old, new = (score_errors(part, 0 * part, look_back=7) for part in errors.split([4, 1]))
+        >>> roll_margins(old, new, level=0.5, memory=3)  # the middle one of 2, 3 and 4
+        tensor([[3.]], dtype=torch.float64)
     """
     if before.horizon != score.horizon:
         raise ValueError(
