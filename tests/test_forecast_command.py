@@ -221,6 +221,11 @@ def gone(n=300):
     return local(n=n).assign(load=range(n))
 
 
+def last_in_utc(frame):
+    hours = frame["hour"].astype("str").tolist()
+    return [*hours[:-1], hours[-1] + "Z"]
+
+
 def commas(frame):
     return frame["sales"].astype("str").str.replace(".", ",")
 
@@ -313,6 +318,11 @@ REFUSALS = {
         daily(),
         ["--zone", "Mars/Base"],
         "can't be read by the clocks of --zone Mars/Base",
+    ),
+    "hours of which one has an offset": (
+        local("2024-05-17").assign(hour=last_in_utc),
+        ["--zone", "Europe/Berlin"],
+        "can't be read by the clocks of --zone Europe/Berlin .*mixes time zones",
     ),
     "a level": (daily(), ["--level", "80"], "coursekit: level 80.0 must be between 0 and 1, as"),
     "no steps": (daily(), ["--steps", "0"], "coursekit: steps 0 must be at least 1$"),
@@ -466,6 +476,15 @@ def test_the_ridge_reads_what_is_known(monkeypatch):
     (every, _, _), _ = told.train.take(torch.arange(len(told.train)))
     assert read[0].equal(every[::3, :, 0])  # of 180 the windows that lie evenly among all
     assert len(read[0]) == 60
+
+
+def test_the_penalty_is_of_each_window_that_is_read(monkeypatch):
+    monkeypatch.setattr(fit_models, "MOST_WINDOWS", 60)
+    monkeypatch.setattr(fit_models, "PENALTIES", (0.5,))
+    splits = cut(known=())
+    inputs, target = splits.train.take(torch.arange(0, len(splits.train), 3))
+    expected = fit_linear(inputs[0][..., 0], target, 60 * 0.5)
+    assert fit_best_ridge([splits]).weight.equal(expected.weight)
 
 
 def test_the_penalty_is_chosen_on_the_validation_windows():

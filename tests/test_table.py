@@ -177,6 +177,16 @@ STEPS = {
             )
         ],
     ),
+    "missing rows at most steps": (
+        table([f"2024-05-17 {i:02}:00" for i in (0, 1, 2, 4, 7, 11)]),
+        [
+            accepted(
+                "2024-05-17 00:00:00",
+                "2024-05-17 11:00:00",
+                [5.0, 7.5, 6.25, 6.25, 8.0, 8.0, 8.0, 9.0, 9.0, 9.0, 9.0, 4.0],
+            )
+        ],
+    ),
     "a row 10 minutes late": (table([*HOURS[:4], "2024-05-17 04:10", HOURS[5]]), [SAME]),
     "each row some seconds off": (
         table(span("2024-05-17") + pd.to_timedelta([0, 3, 1, 7, -5, 11], unit="s")),
