@@ -46,7 +46,7 @@ def find_dry(test):
 
 
 @pytest.mark.lesson
-def test_in_new_statements_the_nearest_dry_has_the_same_meaning(lesson):
+def test_in_new_statements_the_nearest_dry_has_the_same_topic(lesson):
     texts, at, things, kinds = map(list, zip(*find_dry(lesson["test"]), strict=True))
     assert len(texts) == 39
     x = lesson["our_batch"](texts)

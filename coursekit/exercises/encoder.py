@@ -1,6 +1,5 @@
 """Checks for the exercises of notebook 10."""
 
-import math
 from collections.abc import Callable, Mapping
 from functools import wraps
 from itertools import product
@@ -113,14 +112,3 @@ def check_hide_tokens(
         return {"inputs": inputs, "targets": targets}
 
     agree(watched, reference, cases)
-
-
-def check_distances(solution: Callable[[Tensor], Tensor]) -> None:
-    """Check the distances between all pairs of some vectors, (N, C)."""
-    three = torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 8.0]])
-    cases = [(three,), (torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 1.0]]),)]
-
-    def reference(v: Tensor) -> Tensor:
-        return torch.tensor([[math.dist(a, b) for b in v.tolist()] for a in v.tolist()])
-
-    agree(solution, reference, cases)

@@ -1,7 +1,9 @@
 # %% [markdown]
 # # 10 · What does attention learn if it may look both ways?
 #
-# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? You build an encoder, the half of the transformer that does, train it to fill in blanks, look at what it reads, and have it tell whether a sentence reports a good outcome.
+# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? The encoder does, one half of the transformer.
+#
+# **Afterwards you can** write an encoder, train it on masked tokens and on labels, and find out with controls what it has learned.
 #
 # **Before**: lessons 6 (attention, heads, the block, a GPT you wrote), 2 and 2b (training, standard errors) and 9 (logistic regression).
 #
@@ -58,11 +60,11 @@ def encode(text):
 torch.manual_seed(42)
 vectors, layer, distance = nn.Embedding(len(ids), 32), MultiHeadAttention(32, 4), {}
 for rule in (attend_past, attend):
-    layer.rule = rule
+    layer.rule = rule  # how it mixes
     cake, walk = (layer(vectors(encode(f"we had a dry {s}"))) for s in ("cake", "walk"))
     distance[rule] = (cake[0, 3] - walk[0, 3]).norm().item()
 compare_guess(guess, distance[attend_past])
-claim(distance_past=distance[attend_past])
+claim(distance_past=distance[attend_past], distance_both_ways=distance[attend])
 
 # %% tags=["figure", "folded"]
 cake_words = ["we", "had", "a", "dry", "cake"]
@@ -77,7 +79,7 @@ axes[1].set(title="An encoder: it can", xlabel="is read (blue: allowed)")
 figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
-# Exactly zero: the word that decides comes later. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input. For understanding a word it gets in the way. Without it, attention is called **bidirectional**, and a stack of such layers an **encoder**.
+# Exactly zero: the word that decides comes later; without the mask, they differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; for understanding a word it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an **encoder**.
 #
 # ## 10.2 The layer, and texts of different lengths
 
@@ -103,9 +105,9 @@ def our_attention(q, k, v, allowed):
 
 
 # %% [markdown]
-# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention, BERT normalises the sum that comes out (**post-norm**).
+# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention and the feed-forward network, BERT normalises the sums that come out (**post-norm**).
 #
-# Before the first layer, each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on, for comparison; `depth` stops after so many layers, to look inside.)
+# Before the first layer, each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on; `depth` stops after so many layers, to look inside.)
 
 # %%
 mix = answer_or(our_attention, attend)  # the library's until yours is there
@@ -162,7 +164,7 @@ for seed in range(5):
 claim(padding_moves_dry_by=np.mean(moved))
 
 # %% [markdown]
-# By nearly a quarter of its length: attention gave weight to eight empty positions. So what an encoder says of a statement would depend on the rest of the batch. A **padding mask** forbids reading them. (`nn.MultiheadAttention` has it as `key_padding_mask`, with True where a token may *not* be read.)
+# By nearly a quarter of its length: attention gave weight to eight empty positions. So what an encoder says about a statement would depend on the rest of the batch. A **padding mask** forbids reading them. (`nn.MultiheadAttention` has it as `key_padding_mask`, with True where a token may *not* be read.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries, the last axis is what is read. Attention needs it to be of the type `torch.bool`.
@@ -204,18 +206,6 @@ def our_batch(texts):
     return nn.utils.rnn.pad_sequence(rows, batch_first=True).to(device)  # padding is 0
 
 
-# %% tags=["figure", "folded"]
-some = [one.text for one in train[50::450]]
-may_read = readable(our_batch(some))[:, 0, 0].cpu()
-ax = plt.subplots(figsize=(8, 2))[1]
-ax.imshow(may_read, cmap="Blues", vmax=2.5, aspect="auto")
-for row, text in enumerate(some):
-    for column, word in enumerate(["[CLS]", *text.split()]):
-        ax.text(column, row, word, ha="center", va="center", fontsize=7)
-ax.set(xlabel="position", yticks=[], title="A batch: blue may be read, white is padding")
-ax.grid(visible=False)
-figure("padding", alt="Five statements as rows; the short ones end in white cells of padding.")
-
 # %% [markdown]
 # ## 10.3 Learning from masked tokens
 #
@@ -251,7 +241,7 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Now train, on the statements without their labels: the encoder, with three seeds, and a rival of the same size, for as many steps: a GPT, which predicts *every* next word, and nothing is masked.
+# Now train, on the statements without their labels: the encoder, with three seeds, and a rival of the same size, for as many steps: a GPT, which predicts *every* next word.
 #
 # (`fit` runs the five lines of lesson 2; the learning rate rises, then falls along half a cosine.)
 
@@ -290,7 +280,6 @@ def pretrain(seed, causal=False, task=hide_some):
     torch.manual_seed(seed)
     model, g = OurModel(OurEncoder(len(ids), causal=causal), len(ids)).to(device), seeded(seed)
     picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(1000))
-    # next_token_loss moves nothing: it compares logits and targets position by position
     return train_it(model, (task(x, g) for x in picks), next_token_loss, lr=5e-3, steps=1000)
 
 
@@ -301,7 +290,7 @@ both = pretrained[0]
 gpt = pretrain(0, causal=True, task=next_words)
 
 # %% [markdown]
-# **Predict.** Now we ask for one word at a time, with all others in sight. What fraction does the bidirectional encoder recover, in statements of templates that it has never seen? Always answering with the most frequent token, the full stop, is right 8 % of the time.
+# **Predict.** Now we ask for one word at a time, with all others in sight. What fraction does the bidirectional encoder recover, in statements of templates that it has never seen? Always answering with the full stop is right 8 % of the time.
 
 # %% tags=["predict"]
 guess = None  # a fraction, such as 0.3
@@ -323,7 +312,7 @@ for name, logits in answers.items():
 claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
 
 # %% [markdown]
-# **Reading both sides pays**: 0.35 nats, though the GPT learned from every word and masked training from one in seven. (No model could recover all: most blanks were filled at random.)
+# **Reading both sides pays**: 0.35 nats, though the GPT learned from every word and masked training from one in seven.
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -339,7 +328,7 @@ for ax, thing in zip(axes, ("cake", "walk"), strict=True):
 figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk; dry for both.")
 
 # %% [markdown]
-# Nobody told it what a cake is, and it fills in what is said of food; before *walk*, weather. *Dry* is in both lists.
+# Nobody told it what a cake is, and it fills in what is said of food; before *walk*, of weather. *Dry* is in both lists.
 #
 # ## 10.4 What attention learned
 #
@@ -381,69 +370,63 @@ words = ["[CLS]", *dry_today.split()]
 axes = plt.subplots(1, 2, figsize=(6.4, 3))[1]
 for ax, (name, models) in zip(axes, encoders.items(), strict=True):
     heads = look(models[0], dry_today)[:, t]
-    best = heads[heads[:, t + 1].argmax()]
-    for head, color in [*((head, "0.8") for head in heads), (best, "C1")]:
-        weights = np.vstack([np.zeros((4, 8)), head, np.zeros((3, 8))])
-        attention_lines(ax, [*[""] * 4, "dry", *[""] * 3], words, weights, color)
+    best = heads[:, t + 1].argmax()
+    for i, head in enumerate(heads):
+        weights = np.zeros((8, 8))
+        weights[2 + i] = head
+        readers = ["dry" if row == 2 + i else "" for row in range(8)]
+        attention_lines(ax, readers, words, weights, "C1" if i == best else "0.7")
     ax.set_title(f"{name}: what dry reads")
-figure("what-dry-reads", alt="Thin lines from dry to all words; trained, a thick one to cake.")
+figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), orange those of the head that gives *cake* the most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*. (Another reads the full stop; what for, we don't know.)
+# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*. (In some other seeds, none does. Another rests on the full stop, as many of BERT's: Clark et al. 2019.)
 #
-# Is that enough for two meanings? Let six things be dry, three of the kitchen and three of the weather. Then *dry* should change more from a cake to a walk than from a cake to a stew.
+# Has *dry* two meanings now? Let three things of the kitchen and three of the weather be dry: *dry* should change more from a cake to a walk than from a cake to a stew, and a word with *one* meaning should not. Our controls are *tasty* and *torn*.
+#
+# **Predict.** Trained (seed 0), how many times as far apart are the vectors of *tasty* with things of two topics as with two things of one?
 
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (warm-up, 5 minutes).** Write `distances(v)`: of N vectors, shape (N, C), the distance between each two, shape (N, N). The distance is the root of the sum of the squared differences.
-# >
-# > <details><summary>Hint</summary><code>v[:, None] - v</code> has the shape (N, N, C).</details>
-
-
-# %% tags=["stub"]
-def distances(v): ...  # (N, C) -> (N, N)
-
-
-# %% tags=["check"]
-exercises.check_distances(distances)
-
-
-# %% tags=["solution"]
-def distances(v):
-    return (v[:, None] - v).norm(dim=-1)
-
+# %% tags=["predict"]
+guess = None  # times as far, such as 1
 
 # %% tags=["nbval-ignore-output"]
-between = answer_or(distances, lambda v: torch.cdist(v, v))
-things = ["soup", "cake", "stew", "picnic", "walk", "parade"]
+things, ratio = ["soup", "cake", "stew", "picnic", "walk", "parade"], {}
 
 
 @torch.no_grad()
-def six_dry(model):  # the distances between six vectors of dry
-    x = our_batch([f"we had a dry {thing} today ." for thing in things])
-    return between(model.encoder(x, readable(x))[:, 4]).cpu()
+def six(model, word):  # the distances between six vectors of this word
+    x = our_batch([f"we had a {word} {thing} today ." for thing in things])
+    v = model.encoder(x, readable(x))[:, 4]
+    return torch.cdist(v, v).cpu()
 
 
-for name, models in encoders.items():
-    d = torch.stack([six_dry(one) for one in models])
-    same = (d[:, :3, :3].sum((1, 2)) + d[:, 3:, 3:].sum((1, 2))) / 12  # of two things, one meaning
-    ratio = (d[:, :3, 3:].mean((1, 2)) / same).numpy()
-    print(f"{name:9} another meaning / another thing:", ratio.round(2))
-claim(another_meaning_further_at_least=ratio.min())
+for name in encoders:
+    for word in ("dry", "tasty", "torn"):
+        d = torch.stack([six(one, word) for one in encoders[name]])
+        same = (d[:, :3, :3].sum((1, 2)) + d[:, 3:, 3:].sum((1, 2))) / 12  # one topic
+        ratio[f"{name} {word}"] = (d[:, :3, 3:].mean((1, 2)) / same).numpy()
+dry, tasty, torn = (ratio[f"trained {word}"] for word in ("dry", "tasty", "torn"))
+compare_guess(guess, tasty[0])
+for which, by_seed in ratio.items():
+    print(f"{which:15} another topic / another thing, by seed:", by_seed.round(2))
+claim(another_topic_further_at_least=dry.min(), with_one_meaning_at_least=min(*tasty, *torn))
+claim(dry_minus_one_meaning=(dry - (tasty + torn) / 2).mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(6.8, 3.2), sharey=True)[1]
-for ax, (name, models) in zip(axes, encoders.items(), strict=True):
-    d = six_dry(models[0]).numpy()
-    ax.imshow(d, cmap="Blues", vmin=0, vmax=6)
+panels = ("untrained", "dry"), ("trained", "dry"), ("trained", "tasty")
+axes = plt.subplots(1, 3, figsize=(8, 3.4), sharey=True)[1]
+for ax, (name, word) in zip(axes, panels, strict=True):
+    d = six(encoders[name][0], word).numpy()
+    ax.imshow(d, cmap="Blues", vmin=0, vmax=9)
     for (row, column), v in np.ndenumerate(d):
-        ax.text(column, row, f"{v:.1f}", ha="center", va="center", color="w" if v > 3 else "k")
+        ax.text(column, row, f"{v:.1f}", ha="center", va="center", color="w" if v > 5 else "k")
     ax.set_xticks(range(6), things, rotation=45)
-    ax.set(yticks=range(6), yticklabels=things, title=f"{name}: from dry to dry")
+    ax.set(yticks=range(6), yticklabels=things, title=f"{name}: {word}")
     ax.grid(visible=False)
-figure("six-dry", alt="Six by six distances: trained, small in two blocks, food and weather.")
+figure("six-dry", alt="Six by six distances: trained, two blocks of small ones, for tasty too.")
 
 # %% [markdown]
-# One word, two meanings, and now two groups of vectors (seed 0 is drawn). Untrained, the thing hardly moves *dry*, whatever its meaning. (What an encoder makes of a word is called its **contextual embedding**. A test of this course finds the same in statements of new templates.)
+# *Tasty* and *torn* do the same (seed 0 is drawn). So two groups are no proof of two meanings: **the vector takes up the topic of its statement**. Whether there is a meaning in it too, this measure can't tell. (What an encoder makes of a word is its **contextual embedding**. A test finds the two topics in new templates, too.)
 #
 # ## 10.5 Learning from labels
 #
@@ -526,20 +509,20 @@ for name in methods:
     by_seed = " ".join(f"{v:.0f}" for v in whole[name])
     print(f"{name:12} {min(learned[name]):8.0f}   {by_seed:22} {np.mean(whole[name]):6.0f}")
 tuned, scratch, causal = (np.array(whole[name]) for name in networks)
-error = ((tuned.var(ddof=1) + scratch.var(ddof=1)) / 3) ** 0.5
+error = ((tuned.var(ddof=1) + scratch.var(ddof=1)) / 3) ** 0.5  # of tuned - scratch
 claim(accuracy_in_training_at_least=min(min(learned[name]) for name in networks))
 claim(from_scratch_minus_bag=scratch.mean() - whole["bag"][0])
 claim(causal_minus_from_scratch=causal.mean() - scratch.mean())
 claim(pretraining_gain_in_standard_errors=(tuned.mean() - scratch.mean()) / error)
 
 # %% [markdown]
-# All networks learn what they are shown. On new templates **reading both ways bought nothing here**: from scratch, no difference to the bag of words can be seen, and the causal network is 10 points better. Nor do three seeds show that pre-training helped: the 8 points are 1.4 standard errors.
+# All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from scratch, no difference to the bag of words can be seen, and the causal network is 10 points better. Nor do three seeds show that pre-training helped: the 8 points are 1.4 standard errors (of the seeds alone).
 #
-# That is a small world. (BERT read 3.3 billion words, and after that reading both ways won on all five tasks on which its authors compared the two.)
+# Its last token, too, reads the whole statement. Why it is even *better*, we don't know. (For BERT, after 3.3 billion words, both ways won on all five tasks compared.)
 #
 # <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
 #
-# What do they get wrong? Here are the new templates by kind, a dot a network.
+# What do they get wrong? New templates by kind, a dot a network:
 
 # %% tags=["nbval-ignore-output"]
 kinds = {  # each by an example, and by what only its templates contain
@@ -563,32 +546,38 @@ for ax, (kind, values) in zip(panels, score.items(), strict=True):
     ax.set(yticks=range(0, -4, -1), yticklabels=methods, ylim=(-3.6, 0.6), xlim=(-4, 104))
     ax.set_title(kind, fontsize=8.5)
 panels[4].set_xlabel("accuracy (per cent); dotted: a coin")
-plt.suptitle("Not beats the bag, nobody beats five networks of nine")
+plt.suptitle("'Not' defeats the bag; 'nobody' defeats five of nine networks")
 figure("by-kind", alt="Six panels of dots: near 100 for a reaction, spread widely for nobody.")
 
 # %% [markdown]
-# At *we did not have a dry cake* the bag is no better than a coin, for *not* is no neighbour of *dry*; every network does better. But at *nobody found the cake dry* five of the nine networks are worse than a coin.
+# On *we did not have a dry cake* the bag is no better than a coin; every network does better. Causal networks lead those from scratch at *but*, *not* and *nobody* on average, not at *today it was*. But on *nobody found the cake dry* five of the nine networks are worse than a coin.
 #
 # ## 10.6 Which word does it rely on?
 #
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few of your own, one statement a line, in the words of the others, and note the right answers first: if nobody found the stew stale, it turned out well. The cell prints each network's probability of a good outcome. What do those five not heed?
+# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first. Printed is each network's probability of a good outcome, with a star at those five (others fail, too, on some statements). What are they ignoring?
 
 
-# %% tags=["live"]
+# %% tags=["nbval-ignore-output"]
 def judge(lines):  # words that the statements don't have are left out
     for text in lines.splitlines():
         x = our_batch([" ".join(word for word in text.split()[:23] if word in ids)])
-        for name in networks:
+        print(text)
+        for name, right in list(score["nobody found the cake dry today"].items())[1:]:  # no bag
             p = [one(x).softmax(1)[0, 1].item() for one in networks[name]]  # of a good outcome
-            print(f"{name:12} {np.round(p, 2)} {text}")
+            stars = ["*" if v < 50 else " " for v in right]
+            print(f"   {name:12}", *(f"{v:.2f}{star}" for v, star in zip(p, stars, strict=True)))
 
 
-type_text(judge, "they found the stew stale today .\nnobody found the stew stale today .")
+pair = "they found the letter torn today .\nnobody found the letter torn today ."
+judge(pair)
+
+# %% tags=["live"]
+type_text(judge, pair)
 
 # %% [markdown]
-# Two templates of the training have *nobody* in them: `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .` In the first it stands where it does in our statement, and there the reaction gives the label away. So, I suspect, a *nobody* in first place never had to be read.
+# Two templates of the training have *nobody*: `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .` In the first it stands as in our statement, and there the reaction gives the label away. So, I suspect, a *nobody* in first place could be ignored.
 #
-# Test it: leave the words as they are, and give one word at a time the position vector of the next position. Then *nobody* is no longer first. But a word is only to blame if moving *another* one doesn't help as well, so we move each.
+# Test it: give one word at a time the position vector of the next position. But a word is only to blame if moving *another* one doesn't help as well, so we move each.
 #
 # **Predict.** With which word moved are fewest of the nine worse than a coin?
 
@@ -622,7 +611,7 @@ claim(worse_with_nobody_moved=worse["nobody"], worse_with_the_adjective_moved=wo
 claim(worse_with_another_word_moved_at_least=min(worse[w] for w in words if w != "stale"))
 
 # %% [markdown]
-# My suspicion named the wrong word: with *nobody* moved there are still five, with the *adjective* moved one. Now the control: if *nobody* isn't there, does moving the adjective turn the answer round as well? We move each word of *they found the stew stale today*, a template that all nine have learned.
+# In these nine my suspicion named the wrong word: with *nobody* moved there are still five, with the *adjective* moved one. Now the control: without *nobody*, does moving the adjective turn the answer round as well? We move each word of *they found the stew stale today*, which all nine know.
 
 # %% tags=["figure", "nbval-ignore-output"]
 they = [one for one in train if one.template == "{w} found the {s} {x} {t} ."]
@@ -643,14 +632,14 @@ figure("nobody", alt="With nobody, moving stale lifts nearly all dots; with they
 claim(they_found_with_the_adjective_moved=np.mean(control["stale"]))
 
 # %% [markdown]
-# Without *nobody*, they are still right in 85 per cent on average (three of the nine fall to between 50 and 75, none below a coin). So it isn't the position alone: they do know *nobody*, but heed it where the words stand as in the other template, *today nobody found the stew stale*, with *stale* at position 6. (There *nobody* is at position 2, and in some networks of other seeds moving it helps, too.)
+# Without *nobody*, they are still right 86 % of the time on average. So it isn't the position alone: they know *nobody*, but heed it where the words stand as in *today nobody found the stew stale*: *stale* at position 6, *nobody* at 2. (In other seeds moving *nobody* helps as much.)
 #
 # A rule that serves in training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.5 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests it no more), and measure on 32 others of it and on the other templates, with three seeds (about 15 seconds a run). Were more always better?
+# > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests it no more), and measure on 32 others of it and on the other templates, with three seeds (about 15 seconds a run). Between which rows do three seeds show a difference?
 #
-# |added|32 others|other templates|
+# |added|32 others: mean ± error|other templates: mean ± error|
 # |---|---|---|
 # |0|||
 # |1|||
@@ -667,14 +656,14 @@ claim(they_found_with_the_adjective_moved=np.mean(control["stale"]))
 # > accuracy(again, others), accuracy(again, rest)
 # > ```
 # >
-# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 9, 72 and 44 per cent with none added, 25, 100 and 47 with one, 88, 97 and 62 with four, 62, 78 and 100 with sixteen. On the other templates: 88, 99 and 89; 84, 91 and 99; 76, 96 and 86; 91, 92 and 92. So a few statements help much, and more was not always better. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
+# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 9, 72 and 44 per cent with none added, 25, 100 and 47 with one, 88, 97 and 62 with four, 62, 78 and 100 with sixteen. On the other templates: 88, 99 and 89; 84, 91 and 99; 76, 96 and 86; 91, 92 and 92. So each seed got better on the others; between four and sixteen, three seeds show no difference. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch the word that decides, even if it comes later: *dry* reads *cake*, and gets a vector for each meaning. It learns that without labels. For one label of a whole statement, reading one way did better here.
+# - **What does attention learn if it may look both ways?** To fetch the word that decides, even if it comes later: *dry* reads *cake*, and its vector takes up the topic, without labels. That makes no two meanings: *tasty* does it, too. For one label of a whole statement, reading one way did better here.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
-# - An untrained network and a bag of words as controls, and an intervention on each word to test a suspicion.
+# - An untrained network, a word with one meaning and a bag of words as controls, and an intervention on each word.
 #
 # **What still fails.** This encoder reads, and can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #

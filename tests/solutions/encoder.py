@@ -222,45 +222,6 @@ def hide_with_words_of_the_first_text(tokens, draw, kind, word):
     return hide_by_where(tokens, draw, kind, word[:1].expand_as(word))
 
 
-# --- check_distances ----------------------------------------------------------------------------
-
-
-def distances_by_norm(v):
-    return (v[:, None] - v).norm(dim=-1)
-
-
-def distances_by_root(v):
-    return (v[:, None] - v[None]).square().sum(-1).sqrt()
-
-
-def distances_squared(v):
-    return distances_by_norm(v).square()
-
-
-def distances_in_blocks(v):
-    return (v[:, None] - v).abs().sum(-1)
-
-
-def distances_to_itself(v):
-    return (v - v).norm(dim=-1)
-
-
-def distances_to_the_first(v):
-    return (v - v[0]).norm(dim=-1)
-
-
-def distances_over_vectors(v):
-    return (v[:, None] - v).norm(dim=0)
-
-
-def distances_by_mean(v):
-    return (v[:, None] - v).square().mean(-1).sqrt()
-
-
-def distances_in_a_plane(v):
-    return distances_by_norm(v[:, :2])
-
-
 ROWS = {
     encoder.check_our_attention: (
         [attention_by_softmax, attention_by_exp],
@@ -313,18 +274,6 @@ ROWS = {
             hide_as_in_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
             hide_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
             hide_with_words_of_the_first_text: "[[1, 7, 8], [1, 9, 6]]",
-        },
-    ),
-    encoder.check_distances: (
-        [distances_by_norm, distances_by_root],
-        {
-            distances_squared: "([[0.0, 0.0], [3.0, 4.0]",
-            distances_in_blocks: "([[0.0, 0.0], [3.0, 4.0]",
-            distances_to_itself: "([[0.0, 0.0], [3.0, 4.0]",
-            distances_to_the_first: "([[0.0, 0.0], [3.0, 4.0]",
-            distances_over_vectors: "([[0.0, 0.0], [3.0, 4.0]",
-            distances_by_mean: "([[0.0, 0.0], [3.0, 4.0]",
-            distances_in_a_plane: "([[1.0, 2.0, 3.0], [2.0, 4.0, 1.0]]",
         },
     ),
 }
