@@ -557,7 +557,7 @@ figure("by-kind", alt="Six panels of dots: near 100 for a reaction, spread widel
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first. Printed is each network's probability of a good outcome, with a star at those five (others fail, too, on some statements). What are they ignoring?
 
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["live"]
 def judge(lines):  # words that the statements don't have are left out
     for text in lines.splitlines():
         x = our_batch([" ".join(word for word in text.split()[:23] if word in ids)])
@@ -569,10 +569,10 @@ def judge(lines):  # words that the statements don't have are left out
 
 
 pair = "they found the letter torn today .\nnobody found the letter torn today ."
-judge(pair)
-
-# %% tags=["live"]
 type_text(judge, pair)
+
+# %% tags=["nbval-ignore-output"]
+judge(pair)
 
 # %% [markdown]
 # Two templates of the training have *nobody*: `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .` In the first it stands as in our statement, and there the reaction gives the label away. So, I suspect, a *nobody* in first place could be ignored.
