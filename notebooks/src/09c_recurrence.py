@@ -666,7 +666,7 @@ for name, color in {"window": "C1", "GARCH": "C0"}.items():
 ax.text(dates[194], 3.5, "10 October", ha="center")
 ax.set(ylim=(0, 5), ylabel="% (forecasts: standard deviation)")
 ax.legend(loc="upper center")
-ax.text(dates[49], 1.75, "wild days leave the window ↓", ha="center", color="C1")
+ax.text(dates[54], 1.85, "wild days leave ↓", ha="right", color="C1")
 ax.set_title("The window forgets a wild day at once, the cell bit by bit")
 figure("volatility", alt="2018: after a wild day the window drops in a step, GARCH decays.")
 
