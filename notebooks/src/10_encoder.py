@@ -206,6 +206,11 @@ def our_batch(texts):
     return nn.utils.rnn.pad_sequence(rows, batch_first=True).to(device)  # padding is 0
 
 
+# %% tags=["figure", "folded"]
+plt.imshow(readable(our_batch([one.text for one in train[50::450]]))[:, 0, 0].cpu(), "Blues")
+plt.title("A batch of five statements: blue may be read, white is padding")
+figure("padding", alt="Five statements as rows; the short ones end in white cells of padding.")
+
 # %% [markdown]
 # ## 10.3 Learning from masked tokens
 #
@@ -380,7 +385,7 @@ for ax, (name, models) in zip(axes, encoders.items(), strict=True):
 figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*. (In some other seeds, none does. Another rests on the full stop, as many of BERT's: Clark et al. 2019.)
+# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*. (In some other seeds, none does. Another rests on the full stop, as many of BERT's heads do: Clark et al. 2019.)
 #
 # Has *dry* two meanings now? Let three things of the kitchen and three of the weather be dry: *dry* should change more from a cake to a walk than from a cake to a stew, and a word with *one* meaning should not. Our controls are *tasty* and *torn*.
 #
@@ -426,7 +431,7 @@ for ax, (name, word) in zip(axes, panels, strict=True):
 figure("six-dry", alt="Six by six distances: trained, two blocks of small ones, for tasty too.")
 
 # %% [markdown]
-# *Tasty* and *torn* do the same (seed 0 is drawn). So two groups are no proof of two meanings: **the vector takes up the topic of its statement**. Whether there is a meaning in it too, this measure can't tell. (What an encoder makes of a word is its **contextual embedding**. A test finds the two topics in new templates, too.)
+# *Tasty* and *torn* do nearly the same (seed 0 is drawn). So two groups are no proof of two meanings: **the vector takes up the topic of its statement**. Whether there is a meaning in it too, this measure can't tell. (What an encoder makes of a word is its **contextual embedding**. A test finds the two topics in new templates, too.)
 #
 # ## 10.5 Learning from labels
 #
@@ -518,7 +523,7 @@ claim(pretraining_gain_in_standard_errors=(tuned.mean() - scratch.mean()) / erro
 # %% [markdown]
 # All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from scratch, no difference to the bag of words can be seen, and the causal network is 10 points better. Nor do three seeds show that pre-training helped: the 8 points are 1.4 standard errors (of the seeds alone).
 #
-# Its last token, too, reads the whole statement. Why it is even *better*, we don't know. (For BERT, after 3.3 billion words, both ways won on all five tasks compared.)
+# Filling a blank needs the words on its right; the last token has the whole statement on its left, whichever way the network reads. Why one way is even *better* here, we don't know. (For BERT, after 3.3 billion words, both ways won on all five tasks compared.)
 #
 # <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
 #
@@ -545,16 +550,15 @@ for ax, (kind, values) in zip(panels, score.items(), strict=True):
     ax.axvline(50, color="black", linestyle=":", zorder=0)
     ax.set(yticks=range(0, -4, -1), yticklabels=methods, ylim=(-3.6, 0.6), xlim=(-4, 104))
     ax.set_title(kind, fontsize=8.5)
-panels[4].set_xlabel("accuracy (per cent); dotted: a coin")
-plt.suptitle("'Not' defeats the bag; 'nobody' defeats five of nine networks")
+plt.suptitle("Accuracy (%): 'not' defeats the bag; 'nobody' defeats five of nine networks")
 figure("by-kind", alt="Six panels of dots: near 100 for a reaction, spread widely for nobody.")
 
 # %% [markdown]
-# On *we did not have a dry cake* the bag is no better than a coin; every network does better. Causal networks lead those from scratch at *but*, *not* and *nobody* on average, not at *today it was*. But on *nobody found the cake dry* five of the nine networks are worse than a coin.
+# On *we did not have a dry cake* the bag is no better than a coin, and every network is; on *nobody* the bag is far below chance. Causal networks lead those from scratch at *but*, *not* and *nobody* on average, not at *today it was*. But on *nobody found the cake dry* five of the nine networks are below chance, too.
 #
 # ## 10.6 Which word does it rely on?
 #
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first. Printed is each network's probability of a good outcome, with a star at those five (others fail, too, on some statements). What are they ignoring?
+# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first. Printed is each network's probability of a good outcome. What are some of them ignoring?
 
 
 # %% tags=["live"]
@@ -562,10 +566,8 @@ def judge(lines):  # words that the statements don't have are left out
     for text in lines.splitlines():
         x = our_batch([" ".join(word for word in text.split()[:23] if word in ids)])
         print(text)
-        for name, right in list(score["nobody found the cake dry today"].items())[1:]:  # no bag
-            p = [one(x).softmax(1)[0, 1].item() for one in networks[name]]  # of a good outcome
-            stars = ["*" if v < 50 else " " for v in right]
-            print(f"   {name:12}", *(f"{v:.2f}{star}" for v, star in zip(p, stars, strict=True)))
+        for name, models in networks.items():  # the probability of a good outcome
+            print(f"   {name:12}", *(f"{one(x).softmax(1)[0, 1]:.2f}" for one in models))
 
 
 pair = "they found the letter torn today .\nnobody found the letter torn today ."
@@ -577,7 +579,7 @@ judge(pair)
 # %% [markdown]
 # Two templates of the training have *nobody*: `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .` In the first it stands as in our statement, and there the reaction gives the label away. So, I suspect, a *nobody* in first place could be ignored.
 #
-# Test it: give one word at a time the position vector of the next position. But a word is only to blame if moving *another* one doesn't help as well, so we move each.
+# Test it: give one word at a time the position vector of the next position (which two words then have). But a word is only to blame if moving *another* one doesn't help as well, so we move each.
 #
 # **Predict.** With which word moved are fewest of the nine worse than a coin?
 
@@ -632,7 +634,7 @@ figure("nobody", alt="With nobody, moving stale lifts nearly all dots; with they
 claim(they_found_with_the_adjective_moved=np.mean(control["stale"]))
 
 # %% [markdown]
-# Without *nobody*, they are still right 86 % of the time on average. So it isn't the position alone: they know *nobody*, but heed it where the words stand as in *today nobody found the stew stale*: *stale* at position 6, *nobody* at 2. (In other seeds moving *nobody* helps as much.)
+# The move mends most of the five; so where the words stand does matter. But look at the control: without *nobody*, all nine are still right 86 % of the time on average, and the orange dots fall furthest. So a part of the mending is the move itself, which pushes answers round, and a part the position. (In other seeds moving *nobody* helps as much.)
 #
 # A rule that serves in training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
 
@@ -661,7 +663,7 @@ claim(they_found_with_the_adjective_moved=np.mean(control["stale"]))
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch the word that decides, even if it comes later: *dry* reads *cake*, and its vector takes up the topic, without labels. That makes no two meanings: *tasty* does it, too. For one label of a whole statement, reading one way did better here.
+# - **What does attention learn if it may look both ways?** To fetch words from either side: in most seeds a head of *dry* reads *cake*, though it comes later, and the vector takes up the topic, without labels. That makes no two meanings: *tasty* does it, too. For one label of a whole statement, reading one way did better here.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
 # - An untrained network, a word with one meaning and a bag of words as controls, and an intervention on each word.
 #
