@@ -145,11 +145,6 @@ def currencies() -> list[TimeSeries]:
     return [whole.only(column) for column in whole.columns]
 
 
-def _exchange_ends() -> tuple[float, ...]:
-    """Return the field's cut: 70 % to learn from, 10 % to choose by, 20 % to judge by."""
-    return (0.7, 0.8, 1.0)
-
-
 WITH_LOADS = ("ridge, 96", "ridge with all columns, 96", "Informer, all columns")
 WITH_HOLIDAYS = ("ridge, 96", "ridge with holidays, 96", "Informer with holidays")
 TASKS = (
@@ -160,7 +155,7 @@ TASKS = (
         name="exchange",
         horizon=30,
         series=currencies,
-        ends=_exchange_ends(),
+        ends=(0.7, 0.8, 1.0),  # as the field cuts it
         seasons=(("five rows", 5),),
     ),
     Task(name="ETTh1 and loads", horizon=24, series=oil_and_loads, rows=WITH_LOADS),
@@ -277,24 +272,11 @@ def fit_ridge(task: Task, row: str) -> Forecaster:
             model = LinearInColumns(fitted.weight.data, fitted.bias.data)
         else:
             model = fit_linear(past[..., 0], target, strength, known=known, columns=columns)
-        model = ReadsKnown(model, train.known)
         error = mean(score_forecasts(model, splits.valid).mse for splits in cuts)
         if error < best[0]:
             best = error, model
     assert best[1] is not None
     return best[1]
-
-
-class ReadsKnown(nn.Module):
-    """A forecaster that says of itself that it was shown these columns, whether it reads them."""
-
-    def __init__(self, model: nn.Module, known: tuple[int, ...]) -> None:
-        super().__init__()
-        self.model, self.known = model, known
-
-    def forward(self, past: Tensor, known: Tensor, marks: Tensor) -> Tensor:
-        """Return the model's forecast."""
-        return self.model(past, known, marks)
 
 
 def judge(model: Forecaster, cuts: Sequence[Splits]) -> dict[str, float]:
@@ -388,10 +370,9 @@ def measure(task: Task) -> dict[str, list[dict[str, Any]]]:
     file = BUILD / f"{task.key}.json"
     rows = json.loads(file.read_text("utf-8")) if file.exists() else {}
     for row in rows_of(task):
-        cuts = task.cut(past_of(row))
         if row in rows:
             continue
-        found = []
+        cuts, found = task.cut(past_of(row)), []
         for model, training in forecasters(task, row):
             run = judge(model, cuts) | training
             if task.name == "exchange":
