@@ -1,6 +1,7 @@
 """What lesson 10 states and no cell of it measures, by its own models and loops."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_in_new_statements_the_nearest_dry_has_the_same_topic(lesson):
     blind = ((same_kind & others).sum(1) / others.sum(1)).mean().item()
     assert 0.35 < blind < 0.4
     assert right(untrained) < 0.6
-    assert right(lesson["pretrain"](0)) > 0.7
+    assert right(lesson["pretrain"](0, lesson["hide_some"])) > 0.7
 
 
 @pytest.mark.lesson
@@ -81,6 +82,23 @@ def test_one_way_is_better_with_another_split_and_another_head_too(lesson, chang
         models = [lesson["fine_tune"](None, seed, causal, train) for seed in (0, 1)]
         right.append(np.mean([lesson["accuracy"](model, test) for model in models]))
     assert right[0] + 3 < right[1]
+
+
+@pytest.mark.lesson
+def test_without_the_reaction_that_gives_it_away_nobody_is_read(lesson):
+    train, _, test = statements()
+    nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
+    template = "nobody found the {s} {o} so {r} ."
+    full = [one for one in train if one.template == template]
+    short = [replace(one, text=one.text.split(" so ")[0] + " .") for one in full]
+    cut = [one for one in train if one.template != template] + short
+
+    def right(part):
+        models = [lesson["fine_tune"](None, seed, part=part) for seed in (0, 2)]
+        return np.mean([lesson["accuracy"](model, nobody) for model in models])
+
+    assert len(nobody) == len(full) == 64
+    assert right(train) + 30 < right(cut)
 
 
 def _average(lesson):

@@ -126,6 +126,8 @@ def test_a_solution_that_writes_into_its_argument_spoils_nothing(check, right):
             r"everywhere off by a factor of -1$",
         ),
         (torch.tensor([1.0, 5.0]), torch.tensor([0.0, 5.0]), r"first at \[0\]: 1, not 0$"),
+        (torch.tensor([6]), torch.tensor([2]), r"first at \[0\]: 6, not 2$"),
+        (torch.tensor([0.5]), torch.tensor([True]), r"first at \[0\]: 0.5, not 1$"),
         ([("a", 1)], {"a": 1}, "a dictionary was expected, not list"),
         ({"a": 1}, {"a": 1, "b": 2}, "'b' is missing"),
         ({"a": 1, "b": 2}, {"a": 1}, "'b' should not be there"),

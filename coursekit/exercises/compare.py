@@ -79,7 +79,8 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
             return f"its shape is {tuple(answer.shape)}, not {tuple(expected.shape)}"
         if answer.is_complex():
             return "its numbers are complex"
-        is_bool = expected.dtype == torch.bool
+        # A truth or an id that is wrong isn't wrong by a factor.
+        measured = expected.dtype != torch.bool and (answer + expected).is_floating_point()
         answer, expected = answer.double(), expected.double()
         # Apart, because in one call isclose adds the two.
         close = torch.isclose(answer, expected, rtol=tolerance, atol=0.0, equal_nan=True)
@@ -88,7 +89,7 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
             return ""
         where = tuple(int(i) for i in (~close).nonzero()[0])
         fault = f"first at {list(where)}: {answer[where]:.6g}, not {expected[where]:.6g}"
-        return fault if is_bool else fault + _factor(answer, expected, where, tolerance)
+        return fault + _factor(answer, expected, where, tolerance) if measured else fault
     if isinstance(expected, Mapping):
         if not isinstance(answer, Mapping):
             return f"a dictionary was expected, not {type(answer).__name__}"

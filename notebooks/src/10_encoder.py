@@ -44,7 +44,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
 # %% [markdown]
 # *Dry* is bad for a cake and good for a walk. An embedding can't tell. Attention mixes the vectors of other words into that of *dry*, so it could.
 #
-# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (The library's rule `attend_past`; `attend` reads everything.)
+# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
 
 # %% tags=["predict"]
 guess = None  # a distance, such as 0.5
@@ -57,10 +57,10 @@ def encode(text):
     return torch.tensor([[ids[word] for word in text.split()]])
 
 
-torch.manual_seed(42)
-vectors, layer, distance = nn.Embedding(len(ids), 32), MultiHeadAttention(32, 4), {}
+distance = {}
 for rule in (attend_past, attend):
-    layer.rule = rule  # how it mixes
+    torch.manual_seed(42)  # the same weights for both
+    vectors, layer = nn.Embedding(len(ids), 32), MultiHeadAttention(32, 4, rule)
     cake, walk = (layer(vectors(encode(f"we had a dry {s}"))) for s in ("cake", "walk"))
     distance[rule] = (cake[0, 3] - walk[0, 3]).norm().item()
 compare_guess(guess, distance[attend_past])
@@ -84,10 +84,9 @@ figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everythi
 # ## 10.2 The layer, and texts of different lengths
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.1 (build, 15 minutes).** Write the attention of an encoder: `q`, `k` and `v` have the shape (B, H, T, D), `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s. What is not allowed gets the weight 0.
+# > **Exercise 10.1 (build, 10 minutes).** Write attention that takes any mask, from memory: `q`, `k` and `v` have the shape (B, H, T, D), `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s. What is not allowed gets the weight 0.
 # >
-# > <details><summary>Hint 1</summary>Scores, divided by the root of D; then the softmax over the last axis, the positions that are read.</details>
-# > <details><summary>Hint 2</summary>Before the softmax: <code>scores.masked_fill(~allowed, -torch.inf)</code>.</details>
+# > <details><summary>Hint</summary>Which score becomes a weight of exactly 0 in the softmax? And along which axis must the weights sum to 1?</details>
 
 
 # %% tags=["stub"]
@@ -189,7 +188,7 @@ def padding_mask(tokens):
 # With these two pieces and a linear layer on top the model is whole. (This layer is called a **head**, too.) The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`.
 
 # %%
-readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))
+readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))  # the library's
 
 
 class OurModel(nn.Module):
@@ -207,9 +206,16 @@ def our_batch(texts):
 
 
 # %% tags=["figure", "folded"]
-plt.imshow(readable(our_batch([one.text for one in train[50::450]]))[:, 0, 0].cpu(), "Blues")
-plt.title("A batch of five statements: blue may be read, white is padding")
-figure("padding", alt="Five statements as rows; the short ones end in white cells of padding.")
+five = [one.text for one in (train[3], train[64], train[200], train[700], train[1900])]
+allowed = readable(our_batch(five))[:, 0, 0].cpu()
+ax = plt.subplots(figsize=(7.8, 2.3))[1]
+ax.imshow(allowed, "Blues", vmin=0, vmax=2.5, aspect="auto")
+for row, text in enumerate(five):
+    for column, word in enumerate(["[CLS]", *text.split()]):
+        ax.text(column, row, word, ha="center", va="center", fontsize=8)
+ax.set(xticks=[], yticks=[], title="A batch of five statements: blue may be read, white is padding")
+ax.grid(visible=False)
+figure("padding", alt="Five statements as rows of words; the short ones end in white cells.")
 
 # %% [markdown]
 # ## 10.3 Learning from masked tokens
@@ -246,9 +252,9 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Now train, on the statements without their labels: the encoder, with three seeds, and a rival of the same size, for as many steps: a GPT, which predicts *every* next word.
+# Now train, on the statements without their labels: three encoders, with three seeds, and three rivals of the same size, for as many steps: GPTs, which predict *every* next word.
 #
-# (`fit` runs the five lines of lesson 2; the learning rate rises, then falls along half a cosine.)
+# (`hide_some` and `next_words` make the inputs and the targets of the two. `fit` runs the five lines of lesson 2; the learning rate rises, then falls along half a cosine.)
 
 # %%
 from coursekit.evaluate.likelihood import next_token_loss
@@ -259,10 +265,6 @@ from coursekit.windows.masking import mask_drawn
 hide = answer_or(hide_tokens, mask_drawn)
 
 
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
-
-
 def hide_some(x, g):
     draw, kind = torch.rand(2, *x.shape, generator=g).to(device)
     word = torch.randint(4, len(ids), x.shape, generator=g).to(device)
@@ -270,54 +272,60 @@ def hide_some(x, g):
     return some["inputs"], some["targets"]
 
 
-# %%
-def train_it(model, batches, loss, lr, steps):
-    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
-    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss, **options)
-    return model.eval()
-
-
 def next_words(x, g):
     return x[:, :-1], x[:, 1:].where(x[:, 1:] >= 4, -100)
 
 
-def pretrain(seed, causal=False, task=hide_some):
+# %%
+def train_it(model, batches, loss, lr):
+    options = {"steps": 1000, "schedule": warm_up_cosine(1000), "clip": 1.0}
+    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss, **options)
+    return model.eval()
+
+
+def pretrain(seed, task):
     torch.manual_seed(seed)
-    model, g = OurModel(OurEncoder(len(ids), causal=causal), len(ids)).to(device), seeded(seed)
+    encoder, g = OurEncoder(len(ids), causal=task is next_words), torch.Generator()
+    g.manual_seed(seed)
     picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(1000))
-    return train_it(model, (task(x, g) for x in picks), next_token_loss, lr=5e-3, steps=1000)
+    model = OurModel(encoder, len(ids)).to(device)
+    return train_it(model, (task(x, g) for x in picks), next_token_loss, lr=5e-3)
 
 
 # %% tags=["nbval-ignore-output"]
 tokens = our_batch([one.text for one in train])
-pretrained = [pretrain(seed) for seed in range(3)]
-both = pretrained[0]
-gpt = pretrain(0, causal=True, task=next_words)
+encoders = [pretrain(seed, hide_some) for seed in range(3)]
+
+# %% tags=["nbval-ignore-output"]
+gpts = [pretrain(seed, next_words) for seed in range(3)]
 
 # %% [markdown]
-# **Predict.** Now we ask for one word at a time, with all others in sight. What fraction does the bidirectional encoder recover, in statements of templates that it has never seen? Always answering with the full stop is right 8 % of the time.
+# **Predict.** Now hide one word at a time, in statements of templates that no model has seen. What fraction do the encoders recover? Always answering with the full stop is right 8 % of the time. (Which words we ask for is drawn. Each gets its own copy of the statement, with one blank. A GPT predicts it from the words before.)
 
 # %% tags=["predict"]
 guess = None  # a fraction, such as 0.3
 
 # %% tags=["nbval-ignore-output"]
 t_tokens = our_batch([one.text for one in test])
-asked = hide_some(t_tokens, seeded(0))[0] == 3  # which words we ask for
-row, at = asked.nonzero(as_tuple=True)
-one_blank = t_tokens[row].index_put((torch.arange(len(row)), at), torch.tensor(3, device=device))
+g = torch.Generator().manual_seed(0)
+row, at = (hide_some(t_tokens, g)[0] == 3).nonzero(as_tuple=True)  # the words we ask for
+y, one_blank, every = t_tokens[row, at], t_tokens[row], range(len(row))
+one_blank[every, at] = 3
 with torch.no_grad():
-    answers = {"both sides": both(one_blank)[range(len(row)), at]}
-    answers["a GPT"] = gpt(t_tokens)[asked.roll(-1, 1)]  # its position t predicts token t + 1
-y, loss = t_tokens[asked], {}
-recovered = {name: (answers[name].argmax(1) == y).float().mean().item() for name in answers}
-compare_guess(guess, recovered["both sides"])
-for name, logits in answers.items():
-    loss[name] = Score(F.cross_entropy(logits, y), on=y)  # and what it is measured on
-    print(f"{name:10} loss {loss[name].value:.2f}, right {recovered[name]:.1%}")
+    answers = {"both sides": [one(one_blank)[every, at] for one in encoders]}
+    answers["a GPT"] = [one(t_tokens)[row, at - 1] for one in gpts]  # t − 1 predicts word t
+loss = {}
+for name, by_seed in answers.items():
+    right = np.mean([(logits.argmax(1) == y).float().mean().item() for logits in by_seed])
+    if name == "both sides":
+        compare_guess(guess, right)
+    mean = np.mean([F.cross_entropy(logits, y).item() for logits in by_seed])
+    loss[name] = Score(mean, on=y)  # and what it is measured on
+    print(f"{name:10} loss {mean:.2f}, right {right:.1%} (the mean of three seeds)")
 claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
 
 # %% [markdown]
-# **Reading both sides pays**: 0.35 nats, though the GPT learned from every word and masked training from one in seven.
+# **Reading both sides pays**, by nearly half a nat, though a GPT learned from every word and masked training from one in seven. (That isn't the last word on 15 %: for a large BERT, 40 % did better; Wettig et al. 2023.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -326,7 +334,7 @@ claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
 axes = plt.subplots(1, 2, figsize=(6.8, 2.8), sharex=True)[1]
 for ax, thing in zip(axes, ("cake", "walk"), strict=True):
     x = our_batch([f"it was a [MASK] {thing} today ."])
-    p = dict(zip(ids, both(x)[x == 3][0].softmax(0).tolist(), strict=True))
+    p = dict(zip(ids, encoders[0](x)[x == 3][0].softmax(0).tolist(), strict=True))
     best = sorted(p, key=p.get)[-6:]
     ax.barh(best, [p[word] for word in best], color=["C1" if w == "dry" else "0.6" for w in best])
     ax.set(title=f"it was a … {thing} today", xlabel="probability")
@@ -337,9 +345,9 @@ figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk;
 #
 # ## 10.4 What attention learned
 #
-# What does *dry* read, in *we had a dry cake today*? (Training has its template, but not this statement.) We compute the attention weights of *dry* in the four heads of the last layer, as in lesson 6, for three untrained encoders and our three.
+# What does *dry* read, in *we had a dry cake today*? We compute the attention weights of *dry* in the four heads of the last layer, as in lesson 6, for three untrained encoders and our three. And since a head that always reads the *next* word would find *cake*, too, our control is *we found the cake dry today*.
 #
-# **Predict.** Untrained, a head gives *cake* about a fifth of its weight at most. And after training, the head that reads *cake* most?
+# **Predict.** Untrained, a head gives *cake* about a fifth of its weight at most. And after training (seed 0), the head that reads *cake* most?
 
 # %% tags=["predict"]
 guess = None  # a weight, from 0 to 1
@@ -362,18 +370,21 @@ def untrained_one(seed):
     return OurModel(OurEncoder(len(ids)), len(ids)).to(device)
 
 
-encoders = {"untrained": [untrained_one(seed) for seed in range(3)], "trained": pretrained}
+known = {"untrained": [untrained_one(seed) for seed in range(3)], "trained": encoders}
 dry_today, t = "we had a dry cake today .", 4  # dry is token 4, the thing token 5
-compare_guess(guess, look(both, dry_today)[:, t, t + 1].max().item())
-for name, models in encoders.items():
-    weight = [look(one, dry_today)[:, t, t + 1].max().item() for one in models]
-    print(f"{name:9} largest weight on cake, by seed:", np.round(weight, 2))
-claim(weight_on_cake_at_least=min(weight))
+compare_guess(guess, look(encoders[0], dry_today)[:, t, t + 1].max().item())
+weight = {}
+for text, dry, cake in ((dry_today, 4, 5), ("we found the cake dry today .", 5, 4)):
+    for name, models in known.items():
+        weight[text, name] = [look(one, text)[:, dry, cake].max().item() for one in models]
+        print(f"{text:30} {name:9} on cake, by seed:", np.round(weight[text, name], 2))
+after, before = (np.min(weight[text, "trained"]) for text, name in weight if name == "trained")
+claim(weight_on_cake_at_least=after, weight_on_cake_before_it_at_least=before)
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 words = ["[CLS]", *dry_today.split()]
 axes = plt.subplots(1, 2, figsize=(6.4, 3))[1]
-for ax, (name, models) in zip(axes, encoders.items(), strict=True):
+for ax, (name, models) in zip(axes, known.items(), strict=True):
     heads = look(models[0], dry_today)[:, t]
     best = heads[:, t + 1].argmax()
     for i, head in enumerate(heads):
@@ -385,7 +396,7 @@ for ax, (name, models) in zip(axes, encoders.items(), strict=True):
 figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*. (In some other seeds, none does. Another rests on the full stop, as many of BERT's heads do: Clark et al. 2019.)
+# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. (Less so in the other two seeds, and in some not at all. Another head rests on the full stop, as many of BERT's do: Clark et al. 2019.)
 #
 # Has *dry* two meanings now? Let three things of the kitchen and three of the weather be dry: *dry* should change more from a cake to a walk than from a cake to a stew, and a word with *one* meaning should not. Our controls are *tasty* and *torn*.
 #
@@ -405,9 +416,9 @@ def six(model, word):  # the distances between six vectors of this word
     return torch.cdist(v, v).cpu()
 
 
-for name in encoders:
+for name in known:
     for word in ("dry", "tasty", "torn"):
-        d = torch.stack([six(one, word) for one in encoders[name]])
+        d = torch.stack([six(one, word) for one in known[name]])
         same = (d[:, :3, :3].sum((1, 2)) + d[:, 3:, 3:].sum((1, 2))) / 12  # one topic
         ratio[f"{name} {word}"] = (d[:, :3, 3:].mean((1, 2)) / same).numpy()
 dry, tasty, torn = (ratio[f"trained {word}"] for word in ("dry", "tasty", "torn"))
@@ -421,13 +432,14 @@ claim(dry_minus_one_meaning=(dry - (tasty + torn) / 2).mean())
 panels = ("untrained", "dry"), ("trained", "dry"), ("trained", "tasty")
 axes = plt.subplots(1, 3, figsize=(8, 3.4), sharey=True)[1]
 for ax, (name, word) in zip(axes, panels, strict=True):
-    d = six(encoders[name][0], word).numpy()
+    d = six(known[name][0], word).numpy()
     ax.imshow(d, cmap="Blues", vmin=0, vmax=9)
     for (row, column), v in np.ndenumerate(d):
         ax.text(column, row, f"{v:.1f}", ha="center", va="center", color="w" if v > 5 else "k")
     ax.set_xticks(range(6), things, rotation=45)
     ax.set(yticks=range(6), yticklabels=things, title=f"{name}: {word}")
     ax.grid(visible=False)
+plt.suptitle("Trained, the vectors group by topic: two meanings or one")
 figure("six-dry", alt="Six by six distances: trained, two blocks of small ones, for tasty too.")
 
 # %% [markdown]
@@ -437,7 +449,7 @@ figure("six-dry", alt="Six by six distances: trained, two blocks of small ones, 
 #
 # Now one label for a whole statement: **text classification**. A head with two logits reads one vector, here that of the *last* token. (BERT's reads `[CLS]`, but in a causal network `[CLS]` has read nothing.)
 #
-# The encoder under the head starts from random weights, or from the **pre-trained** ones of 10.3; training those further is called **fine-tuning**.
+# The encoder under the head starts from random weights, or from the **pre-trained** ones of 10.3; training those further is called **fine-tuning**. Each may be causal or read both ways: four kinds of network, with three seeds each. (Each kind has the learning rate, of three or four, that did best on the validation statements.)
 
 
 # %%
@@ -454,12 +466,12 @@ def read(part):
 
 def fine_tune(start, seed, causal=False, part=train, lr=6e-3):
     torch.manual_seed(seed)
-    model, g = OurClassifier(OurEncoder(len(ids), causal=causal), 2).to(device), seeded(seed)
+    model = OurClassifier(OurEncoder(len(ids), causal=causal), 2).to(device)
     if start is not None:
         model.encoder.load_state_dict(start.encoder.state_dict())
-    x, y = read(part)
+    (x, y), g = read(part), torch.Generator().manual_seed(seed)
     picks = (torch.randint(len(x), (64,), generator=g) for _ in range(1000))
-    return train_it(model, ((x[i], y[i]) for i in picks), F.cross_entropy, lr, steps=1000)
+    return train_it(model, ((x[i], y[i]) for i in picks), F.cross_entropy, lr)
 
 
 # %% [markdown]
@@ -478,21 +490,24 @@ def fit_bag(part, penalty=1e-5):
 
 
 # %% [markdown]
-# Three kinds of network meet it, with three seeds each: pre-trained (each from another of our encoders), from scratch, and causal. Of the last two only the mask differs. (Each kind has the learning rate, of three or four, that did best on the validation statements.)
-#
-# **Predict.** Which wins on templates that none has seen: `"bag"`, `"pre-trained"`, `"from scratch"` or `"causal"`?
+# **Predict.** Which wins on templates that none has seen: `"bag"`, `"both ways"`, `"causal"`, `"both ways, pre-trained"` or `"causal, pre-trained"`?
 
 # %% tags=["predict"]
-guess = None  # one of the four
+guess = None  # one of the five
 
 # %% tags=["nbval-ignore-output"]
-networks = {"pre-trained": [fine_tune(pretrained[seed], seed, lr=3e-3) for seed in range(3)]}
-
-# %% tags=["nbval-ignore-output"]
-networks["from scratch"] = [fine_tune(None, seed) for seed in range(3)]
+networks = {"both ways": [fine_tune(None, seed) for seed in range(3)]}
 
 # %% tags=["nbval-ignore-output"]
 networks["causal"] = [fine_tune(None, seed, causal=True) for seed in range(3)]
+
+# %% tags=["nbval-ignore-output"]
+both_ways = [fine_tune(encoders[seed], seed, lr=3e-3) for seed in range(3)]
+networks["both ways, pre-trained"] = both_ways
+
+# %% tags=["nbval-ignore-output"]
+one_way = [fine_tune(gpts[seed], seed, causal=True, lr=3e-3) for seed in range(3)]
+networks["causal, pre-trained"] = one_way
 
 # %% tags=["nbval-ignore-output"]
 methods = {"bag": [fit_bag(train)], **networks}
@@ -509,56 +524,59 @@ def by_method(part):
 
 learned, whole = by_method(train), by_method(test)
 compare_guess(guess, max(methods, key=lambda name: np.mean(whole[name])))
-print(f"{'':12} training   new templates, by seed   mean")
+print(f"{'':22} training   new templates, by seed   mean")
 for name in methods:
     by_seed = " ".join(f"{v:.0f}" for v in whole[name])
-    print(f"{name:12} {min(learned[name]):8.0f}   {by_seed:22} {np.mean(whole[name]):6.0f}")
-tuned, scratch, causal = (np.array(whole[name]) for name in networks)
-error = ((tuned.var(ddof=1) + scratch.var(ddof=1)) / 3) ** 0.5  # of tuned - scratch
+    print(f"{name:22} {min(learned[name]):8.0f}   {by_seed:22} {np.mean(whole[name]):6.0f}")
+both, causal, tuned, tuned_causal = (np.array(whole[name]) for name in networks)
+error = ((tuned.var(ddof=1) + both.var(ddof=1)) / 3) ** 0.5  # of the difference of two means
 claim(accuracy_in_training_at_least=min(min(learned[name]) for name in networks))
-claim(from_scratch_minus_bag=scratch.mean() - whole["bag"][0])
-claim(causal_minus_from_scratch=causal.mean() - scratch.mean())
-claim(pretraining_gain_in_standard_errors=(tuned.mean() - scratch.mean()) / error)
+claim(bag_accuracy=whole["bag"][0], causal_minus_both_ways=causal.mean() - both.mean())
+claim(pretraining_gain_in_standard_errors=(tuned.mean() - both.mean()) / error)
 
 # %% [markdown]
-# All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from scratch, no difference to the bag of words can be seen, and the causal network is 10 points better. Nor do three seeds show that pre-training helped: the 8 points are 1.4 standard errors (of the seeds alone).
+# All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from random weights it is level with a bag of words, and the causal networks are 10 points better. Pre-training lifts it by 8 points, which with three seeds is 1.4 standard errors: not shown.
 #
-# Filling a blank needs the words on its right; the last token has the whole statement on its left, whichever way the network reads. Why one way is even *better* here, we don't know. (For BERT, after 3.3 billion words, both ways won on all five tasks compared.)
+# Why? Filling a blank needs the words on its right; the last token has the whole statement on its left, whichever way the network reads. That explains a draw. Why one way is *better* here, we don't know. It isn't so everywhere: of encoders and decoders trained alike on two trillion tokens, an encoder of 400 million weights classified better than a decoder of a billion (Weller et al. 2025).
 #
 # <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
 #
-# What do they get wrong? New templates by kind, a dot a network:
+# What do they get wrong? All new templates, then by kind, a dot a network:
 
 # %% tags=["nbval-ignore-output"]
-kinds = {  # each by an example, and by what only its templates contain
-    "everyone was pleased because …": "{r}",
-    "it was a dry cake, but …": " but ",
-    "today it was a dry cake": "{t} it",
-    "it was not a dry cake today": "it was not a {o} {s} {t}",
-    "we did not have a dry cake today": "have a {o} {s} {t}",
-    "nobody found the cake dry today": "nobody",
+kinds = {  # each by an example
+    "all": lambda form: True,
+    "today it was a dry cake": lambda form: form == "{t} it was a {x} {s} .",
+    "people smiled because …": lambda form: "{r}" in form,
+    "it was a dry cake but …": lambda form: " but " in form,
+    "it was not a dry cake today": lambda form: " not " in form and "{r}" not in form,
+    "nobody found the cake dry today": lambda form: "nobody" in form,
 }
-score = {k: by_method([one for one in test if m in one.template]) for k, m in kinds.items()}
-bag, *others = score["we did not have a dry cake today"].values()
-claim(bag_on_did_not=bag[0], networks_on_did_not_at_least=min(map(min, others)))
+score = {k: by_method([one for one in test if holds(one.template)]) for k, holds in kinds.items()}
+bag, *others = score["it was not a dry cake today"].values()
+claim(bag_on_not=bag[0], networks_on_not_at_least=min(map(min, others)))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-panels = plt.subplots(2, 3, figsize=(7.8, 4), sharex=True, sharey=True)[1].flat
+panels = plt.subplots(2, 3, figsize=(7.8, 5), sharex=True, sharey=True)[1].flat
 for ax, (kind, values) in zip(panels, score.items(), strict=True):
-    for row, (name, color) in enumerate(zip(methods, ("0.4", "C0", "C0", "C0"), strict=True)):
+    for row, (name, color) in enumerate(zip(methods, ("0.4", *["C0", "C1"] * 2), strict=True)):
         ax.plot(values[name], [-row] * len(values[name]), "o", color=color, alpha=0.7)
     ax.axvline(50, color="black", linestyle=":", zorder=0)
-    ax.set(yticks=range(0, -4, -1), yticklabels=methods, ylim=(-3.6, 0.6), xlim=(-4, 104))
+    names = [name.replace(", ", ",\n") for name in methods]
+    ax.set(ylim=(-4.6, 0.6), xlim=(-4, 104))
+    ax.set_yticks(range(0, -5, -1), names, fontsize=9)
     ax.set_title(kind, fontsize=8.5)
-plt.suptitle("Accuracy (%): 'not' defeats the bag; 'nobody' defeats five of nine networks")
-figure("by-kind", alt="Six panels of dots: near 100 for a reaction, spread widely for nobody.")
+plt.suptitle("Accuracy (%): 'not' defeats the bag, and 'nobody' is a lottery")
+figure("by-kind", alt="Six panels of dots: near 100 for a reaction, from 6 to 100 for nobody.")
 
 # %% [markdown]
-# On *we did not have a dry cake* the bag is no better than a coin, and every network is; on *nobody* the bag is far below chance. Causal networks lead those from scratch at *but*, *not* and *nobody* on average, not at *today it was*. But on *nobody found the cake dry* five of the nine networks are below chance, too.
+# *Not* turns a statement round, and the bag, which adds up its words, falls below a coin; every network is above it. But look at the last panel.
 #
-# ## 10.6 Which word does it rely on?
+# ## 10.6 The same training, another network
 #
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first. Printed is each network's probability of a good outcome. What are some of them ignoring?
+# *Nobody found the cake dry today*: one network is right 6 % of the time, another always. See it happen.
+#
+# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first. Printed is each network's probability of a good outcome.
 
 
 # %% tags=["live"]
@@ -567,7 +585,7 @@ def judge(lines):  # words that the statements don't have are left out
         x = our_batch([" ".join(word for word in text.split()[:23] if word in ids)])
         print(text)
         for name, models in networks.items():  # the probability of a good outcome
-            print(f"   {name:12}", *(f"{one(x).softmax(1)[0, 1]:.2f}" for one in models))
+            print(f"   {name:22}", *(f"{one(x).softmax(1)[0, 1]:.2f}" for one in models))
 
 
 pair = "they found the letter torn today .\nnobody found the letter torn today ."
@@ -577,95 +595,69 @@ type_text(judge, pair)
 judge(pair)
 
 # %% [markdown]
-# Two templates of the training have *nobody*: `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .` In the first it stands as in our statement, and there the reaction gives the label away. So, I suspect, a *nobody* in first place could be ignored.
+# All are sure of the first. On the second, networks that differ in nothing but their seed are sure of opposite answers. Their training has *nobody* in two templates, `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .`, and all twelve learned it, to 99 % or more.
 #
-# Test it: give one word at a time the position vector of the next position (which two words then have). But a word is only to blame if moving *another* one doesn't help as well, so we move each.
+# Could we have seen it coming? If we had to choose one of the twelve, we would take the one with the best *validation*, which has 64 statements with *nobody*, too (`{r} because nobody found the {s} {o} .`).
 #
-# **Predict.** With which word moved are fewest of the nine worse than a coin?
+# **Predict.** That network: how many per cent does it get right at *nobody … today*?
 
 # %% tags=["predict"]
-guess = None  # one of "nobody", "found", "the", "stew", "stale", "today"
+guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-nine = [one for name in networks for one in networks[name]]
-
-
-def with_moved(at, part):  # the accuracies, if position `at` has the vector of the next
-    scores = []
-    for one in nine:
-        table = one.encoder.positions.weight
-        kept, table.data = table.data, table.data.clone()
-        table.data[at] = kept[at + 1]
-        scores.append(accuracy(one, part))
-        table.data = kept
-    return scores
-
-
 nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
-words = ["nobody", "found", "the", "stew", "stale", "today"]
-by_word = {word: with_moved(at, nobody) for at, word in enumerate(words, 1)}
-as_it_is = [accuracy(one, nobody) for one in nine]
-worse = {word: sum(v < 50 for v in by_word[word]) for word in words}
-compare_guess(guess, min(worse, key=worse.get))
-print("worse than a coin, of nine:", worse)
-claim(worse_than_a_coin_as_it_is=sum(v < 50 for v in as_it_is))
-claim(worse_with_nobody_moved=worse["nobody"], worse_with_the_adjective_moved=worse["stale"])
-claim(worse_with_another_word_moved_at_least=min(worse[w] for w in words if w != "stale"))
+twelve = [one for models in networks.values() for one in models]
+seen = [accuracy(one, validation) for one in twelve]
+unseen = [accuracy(one, nobody) for one in twelve]
+compare_guess(guess, unseen[np.argmax(seen)])
+claim(lowest_at_nobody=min(unseen), highest_at_nobody=max(unseen))
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+ax = plt.subplots(figsize=(6.4, 3.8))[1]
+for name, color in (("both ways", "C0"), ("causal", "C1")):
+    marked = np.repeat([kind.startswith(name) for kind in networks], 3)
+    ax.plot(np.array(seen)[marked], np.array(unseen)[marked], "o", color=color, markersize=9)
+ax.axhline(50, color="black", linestyle=":")
+ax.set(xlim=(83, 99), ylim=(-6, 108), xlabel="accuracy on the validation (%)")
+ax.set_ylabel("on nobody … today (%)")
+ax.set_title("Which is the good one? The validation doesn't tell")
+ax.text(83.3, 53, "a coin")
+ax.text(83.3, 96, "causal", color="C1")
+ax.text(83.3, 88, "both ways", color="C0")
+figure("lottery", alt="At a validation of about 95, dots lie from 6 to 100.")
 
 # %% [markdown]
-# In these nine my suspicion named the wrong word: with *nobody* moved there are still five, with the *adjective* moved one. Now the control: without *nobody*, does moving the adjective turn the answer round as well? We move each word of *they found the stew stale today*, which all nine know.
-
-# %% tags=["figure", "nbval-ignore-output"]
-they = [one for one in train if one.template == "{w} found the {s} {x} {t} ."]
-control = {word: with_moved(at, they) for at, word in enumerate(words, 1)}
-dots = {"nobody": [as_it_is, *by_word.values()]}
-dots["they"] = [[accuracy(one, they) for one in nine], *control.values()]
-axes = plt.subplots(1, 2, figsize=(7.8, 3.2), sharey=True)[1]
-for ax, (first, scores) in zip(axes, dots.items(), strict=True):
-    for x, values in enumerate(scores):
-        color = ["C1" if v < 50 else "0.6" for v in as_it_is]
-        ax.scatter(x + np.linspace(-0.25, 0.25, 9), values, c=color, s=16, zorder=2)
-    ax.axhline(50, color="black", linestyle=":")
-    ax.set_xticks(range(7), ["as it is", first, *words[1:]], fontsize=8)
-    ax.set(title=f"{first} found the stew stale today", xlabel="whose position vector is moved")
-axes[0].set(ylabel="accuracy (per cent); dotted: a coin", ylim=(0, 105))
-axes[1].text(-0.3, 8, "orange: the five that are worse\nthan a coin at nobody", color="C1")
-figure("nobody", alt="With nobody, moving stale lifts nearly all dots; with they, few fall.")
-claim(they_found_with_the_adjective_moved=np.mean(control["stale"]))
-
-# %% [markdown]
-# The move mends most of the five; so where the words stand does matter. But look at the control: without *nobody*, all nine are still right 86 % of the time on average, and the orange dots fall furthest. So a part of the mending is the move itself, which pushes answers round, and a part the position. (In other seeds moving *nobody* helps as much.)
-#
-# A rule that serves in training and isn't the one you meant is called a **shortcut** (Geirhos et al. 2020).
+# Around 95 on the validation there are networks with 6 % and with 100 %: neither training nor validation tells them apart. (The three pre-trained causal ones are all above 80. With another seed, one fell below a coin, too.) The same was seen in a hundred BERTs, fine-tuned alike but for the seed (McCoy, Min and Linzen 2020). So report seeds, not a network; and what you need, test by itself.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 25 minutes).** How many examples does it take to learn *nobody … today*? Add statements of that template to the training (they come from the test, which then tests it no more), and measure on 32 others of it and on the other templates, with three seeds (about 15 seconds a run). Between which rows do three seeds show a difference?
+# > **Exercise 10.4 (investigate, 30 minutes).** A suspicion: in `nobody found the {s} {o} so {r} .` what people did gives the answer away, so a network may learn to skip *nobody* in first position, a **shortcut** (Geirhos et al. 2020). Test it: cut the reaction off in these statements and train anew, with three seeds (about 8 seconds a run). But what would you conclude without the third row? Cut it off in `{w} found the {s} {x} so {r} .`, too, where there is no *nobody*.
 #
-# |added|32 others: mean ± error|other templates: mean ± error|
+# |cut in|*nobody … today*, seeds 0, 1, 2|the other new templates|
 # |---|---|---|
-# |0|||
-# |1|||
-# |4|||
-# |16|||
+# |nothing|||
+# |*nobody found … so …*|||
+# |*we found … so …*|||
 #
 # > To start with:
 # >
 # > ```python
-# > order, seed = np.random.default_rng(0).permutation(64), 0
-# > added, others = [nobody[i] for i in order[:4]], [nobody[i] for i in order[32:]]
-# > rest = [one for one in test if one not in nobody]
-# > again = fine_tune(pretrained[seed], seed, part=train + added, lr=3e-3)
-# > accuracy(again, others), accuracy(again, rest)
+# > from dataclasses import replace
+# >
+# > template, seed = "nobody found the {s} {o} so {r} .", 0
+# > short = [replace(one, text=one.text.split(" so ")[0] + " .") for one in train if one.template == template]
+# > part = [one for one in train if one.template != template] + short
+# > again = fine_tune(None, seed, part=part)
+# > accuracy(again, nobody)
 # > ```
 # >
-# > <details><summary>What we found</summary>On the 32 others, seeds 0, 1 and 2: 9, 72 and 44 per cent with none added, 25, 100 and 47 with one, 88, 97 and 62 with four, 62, 78 and 100 with sixteen. On the other templates: 88, 99 and 89; 84, 91 and 99; 76, 96 and 86; 91, 92 and 92. So each seed got better on the others; between four and sixteen, three seeds show no difference. (Liu et al. 2019 call this inoculation by fine-tuning.)</details>
+# > <details><summary>What we found</summary>Seeds 0, 1 and 2, from random weights, both ways: 6, 72 and 8 with nothing cut; 98, 92 and 100 with the <em>nobody</em> statements cut; 61, 19 and 28 with the others. On the other new templates: 91, 84, 78; 93, 80, 70; 87, 89, 92. So the suspicion holds: only the first cut lifts all three. But the control moves single networks by 50 points, up or down: with one seed you could have told any story.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch words from either side: in most seeds a head of *dry* reads *cake*, though it comes later, and the vector takes up the topic, without labels. That makes no two meanings: *tasty* does it, too. For one label of a whole statement, reading one way did better here.
+# - **What does attention learn if it may look both ways?** To fetch words from either side: in seed 0, a head of *dry* finds *cake* before and after it, and the vector takes up the topic, without labels. That makes no two meanings: *tasty* does it, too. For one label of a whole statement, reading one way did better here.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
-# - An untrained network, a word with one meaning and a bag of words as controls, and an intervention on each word.
+# - Controls: an untrained network, a word with one meaning, a bag of words; and three seeds, where one would have told any story.
 #
 # **What still fails.** This encoder reads, and can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
