@@ -592,7 +592,7 @@ for k in range(10):
     ax.errorbar(k, one.mean(), error, fmt="o", color=color, capsize=4)
     ticks.append(f"{k}{'+' * (k > 8)}\n{len(one):,}")
 ax.axhline(0, color="0.3", linewidth=1)
-ax.text(1.5, 0.04, "equal context", ha="center", color="0.4")
+ax.text(1.5, 0.065, "equal context", ha="center", color="0.4")
 ax.set_xticks(range(10), ticks)
 ax.set(xlabel="letters before, and how many test letters that is", ylim=(-0.15, 0.17))
 ax.set(ylabel="nats better than the table", title="Ahead at 4 to 7 letters, then unclear (± 2 SE)")
