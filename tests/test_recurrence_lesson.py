@@ -1,5 +1,6 @@
 """What lesson 09c needs beside its layers: tasks for memories, padded words, variances, costs."""
 
+import math
 from datetime import date
 
 import numpy as np
@@ -10,6 +11,8 @@ from torch import nn
 
 from coursekit import data
 from coursekit.evaluate.likelihood import compare_losses, gaussian_nll
+from coursekit.exercises.compare import NotYet
+from coursekit.exercises.recurrence import check_forget_bias
 from coursekit.inside.diagnose import measure_pass
 from coursekit.layers.attention import MultiHeadAttention, attend
 from coursekit.layers.recurrent import LSTM
@@ -282,6 +285,11 @@ def test_an_rnn_that_starts_orthogonal_keeps_the_first_symbol_and_another_does_n
 def test_an_lstm_with_bias_1_learns_to_keep_for_fifty_letters_where_some_cases_are_easy():
     assert min(recall_first(LSTMWithBias1, seed, 0.01, shortest=0) for seed in (1, 2)) > 0.95
     assert max(recall_first(LSTMWithBias1, seed, 0.01) for seed in (1, 2)) < 0.2
+
+
+def test_a_gate_that_halves_has_a_bias_of_0_and_not_of_minus_0():
+    with pytest.raises(NotYet, match=r"expected 0\.0\n"):
+        check_forget_bias(lambda steps, left: math.log(left / (1 - left)))
 
 
 # Costs

@@ -22,8 +22,8 @@ def check_forget_bias(solution: Callable[[int, float], float | Tensor]) -> None:
     ]
 
     def reference(steps: int, left: float) -> float:
-        # A gate of σ(b) leaves σ(b) ** steps, and 1 / σ(b) = 1 + exp(-b).
-        return -math.log(math.expm1(-math.log(left) / steps))
+        # A gate of σ(b) leaves σ(b) ** steps, and 1 / σ(b) = 1 + exp(-b). (-log(1) would be -0.)
+        return 0.0 - math.log(math.expm1(-math.log(left) / steps))
 
     agree(solution, reference, cases, tolerance=1e-4)
 
