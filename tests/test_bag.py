@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from torch.testing import assert_close
 
 from coursekit.data.statements import number_words, statements
-from coursekit.models.bag import count_words, fit_logistic
+from coursekit.models.bag import count_words, fit_bag, fit_logistic
 from coursekit.windows.masking import pad_texts
 
 N, T, V = 40, 6, 5
@@ -48,6 +48,18 @@ def test_the_weights_are_scikit_learns():
 def test_fitted_weights_are_numbers_and_no_longer_trained():
     counts = count_words(some_texts(), V)
     assert not fit_logistic(counts, counts[:, 1].clamp(max=1).long(), 2, decay=0.05).requires_grad
+
+
+def test_a_fitted_bag_weighs_words_and_pairs_and_is_silent_on_those_it_never_saw():
+    tokens = some_texts().clamp(max=3)
+    labels = (tokens == 2).sum(1)  # three or more
+    bag = fit_bag(tokens, labels, vocab_size=V, lowest=1, decay=0.01)
+    new = torch.tensor([[1, 2, 3, 2, 0, 0], [3, 1, 1, 2, 2, 0]])
+    counts = count_words(tokens, V, pairs=True, lowest=1)
+    weights = fit_logistic(counts, labels, int(labels.max()) + 1, 0.01)  # unseen: weight 0
+    expected = count_words(new, V, pairs=True, lowest=1) @ weights
+    assert_close(bag(new), expected, rtol=1e-3, atol=1e-3)
+    assert torch.equal(bag(torch.tensor([[4, 4]])), torch.zeros(1, int(labels.max()) + 1))
 
 
 def test_of_statements_in_new_templates_single_words_tell_little_and_pairs_more():

@@ -5,35 +5,61 @@ from functools import wraps
 from itertools import product
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from coursekit.exercises.compare import agree, draw_quarters
+from coursekit.layers.attention import MultiHeadAttention
+from coursekit.layers.block import Block, FeedForward
 
 SPECIAL = 4
 """Ids below it are no words: padding, start, end and mask."""
 MASK = 3
 
 
-def check_our_attention(solution: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]) -> None:
-    """Check attention that reads whatever is allowed, before and after."""
-    q = torch.tensor([[[[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]]]])
-    k = torch.tensor([[[[2.0, 1.0], [1.0, -1.0], [0.0, 1.0]]]])
-    v = torch.tensor([[[[10.0, 1.0], [20.0, 2.0], [30.0, 4.0]]]])
+class _Block(Block):
+    """The parts of an encoder layer, no weight of which is 0 or 1."""
+
+    def __init__(self, d: int, n_head: int) -> None:
+        attention = MultiHeadAttention(d, n_head, bias=True)
+        super().__init__(attention, FeedForward(d), lambda: nn.LayerNorm(d), norm_first=False)
+        g = torch.Generator().manual_seed(n_head)
+        for part in self.parameters():
+            part.data = torch.randn(part.shape, generator=g)
+
+    def __repr__(self) -> str:
+        return f"block of {self.attention.n_head} heads"
+
+
+def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor]) -> None:
+    """Check a layer whose attention takes any mask, and whose norms follow what is added."""
+    g = torch.Generator().manual_seed(10)
+    x, texts = draw_quarters(g, 1, 3, 4), draw_quarters(g, 2, 3, 4)
     everything = torch.ones(1, 1, 3, 3, dtype=torch.bool)
     first_two = torch.tensor([True, True, False]).expand(1, 1, 3, 3)
-    g = torch.Generator().manual_seed(10)
-    asks, keys, values = (draw_quarters(g, 2, 2, 3, 4) for _ in range(3))
     # another mask for each text and each query
     own = torch.tensor(
         [[[[1, 0, 0], [1, 1, 1], [1, 0, 1]]], [[[1, 1, 1], [0, 1, 0], [0, 1, 1]]]]
     ).bool()
     # and another for each head
     by_head = torch.tensor([[[[0, 1, 1], [1, 0, 0], [0, 0, 1]], [[1, 1, 0], [0, 1, 1], [1, 0, 0]]]])
-    cases = [(q, k, v, everything), (q, k, v, first_two), (-9 * q, k, v, first_two)]
-    cases.append((asks, keys, values, own))
-    cases.append((asks, keys, values, by_head.bool()))
-    agree(solution, F.scaled_dot_product_attention, cases)
+    cases = [
+        (x, everything, _Block(4, 1)),
+        (x, first_two, _Block(4, 2)),
+        (-9 * x, first_two, _Block(4, 2)),
+        (texts, own, _Block(4, 2)),
+        (x, by_head.bool(), _Block(4, 2)),
+    ]
+
+    def reference(x: Tensor, allowed: Tensor, block: _Block) -> Tensor:
+        parts, width = block.attention, x.shape[-1] // block.attention.n_head
+        masks = allowed.expand(-1, parts.n_head, -1, -1).unbind(1)
+        q, k, v = (part(x).split(width, -1) for part in (parts.q, parts.k, parts.v))
+        heads = map(F.scaled_dot_product_attention, q, k, v, masks)
+        x = block.norm_1(x + parts.out(torch.cat([*heads], -1)))
+        return block.norm_2(x + block.feed_forward(x)).detach()
+
+    agree(solution, reference, cases, tolerance=1e-5)
 
 
 def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:

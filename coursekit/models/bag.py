@@ -1,5 +1,7 @@
 """A bag of words: what is said, in whatever order. The baseline beside every classifier."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -49,3 +51,30 @@ def fit_logistic(
 
     optimiser.step(loss)
     return weights.detach()
+
+
+def fit_bag(
+    tokens: Int[Tensor, "N T"],
+    labels: Int[Tensor, "N"],
+    *,
+    vocab_size: int,
+    lowest: int = 0,
+    decay: float,
+) -> Callable[[Int[Tensor, "M T"]], Float[Tensor, "M K"]]:
+    """Return what gives texts their logits: a weight for each word and pair of neighbours seen.
+
+    Args:
+        tokens: ids; those below `lowest` are no words.
+        labels: of each text, from 0 to K - 1.
+        vocab_size: ids V that there are.
+        lowest: first id that is a word.
+        decay: see `fit_logistic`.
+    """
+
+    def count(texts: Int[Tensor, "M T"]) -> Float[Tensor, "M W"]:
+        return count_words(texts, vocab_size, pairs=True, lowest=lowest)
+
+    counts = count(tokens)
+    known = counts.any(0)
+    weights = fit_logistic(counts[:, known], labels, int(labels.max()) + 1, decay)
+    return lambda texts: count(texts)[:, known] @ weights

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10 · What does attention learn if it may look both ways?
 #
-# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? The encoder does, one half of the transformer.
+# A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? The **encoder**, one half of the transformer, does.
 #
 # **Afterwards you can** write an encoder, train it on masked tokens and on labels, and find out with controls what it has learned.
 #
@@ -9,9 +9,11 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the encoder is that of Vaswani et al. (2017); BERT, masked tokens and the rule of 15, 80, 10 and 10 per cent are by Devlin et al. (2019). All statements here were written for this course.
+# **Sources**: the encoder is that of Vaswani et al. (2017); BERT (Bidirectional Encoder Representations from Transformers), masked tokens and the rule of 15, 80, 10 and 10 per cent are by Devlin et al. (2019). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
+from copy import deepcopy
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -42,9 +44,9 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, f"{one.text:68}", one.template)
 
 # %% [markdown]
-# *Dry* is bad for a cake and good for a walk. An embedding can't tell. Attention mixes the vectors of other words into that of *dry*, so it could.
+# *Dry* is bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could.
 #
-# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
+# **Predict.** One layer of attention with random weights reads (*attends to*, in papers) *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
 
 # %% tags=["predict"]
 guess = None  # a distance, such as 0.5
@@ -67,87 +69,99 @@ compare_guess(guess, distance[attend_past])
 claim(distance_past=distance[attend_past], distance_both_ways=distance[attend])
 
 # %% tags=["figure", "folded"]
-cake_words = ["we", "had", "a", "dry", "cake"]
-axes = plt.subplots(1, 2, figsize=(6.4, 3.5), sharey=True)[1]
-for ax, allowed in zip(axes, (np.tril(np.ones((5, 5))), np.ones((5, 5))), strict=True):
-    ax.imshow(allowed, cmap="Blues", vmin=0, vmax=1.6)
+from coursekit.notebook.pictures import attention_lines, draw_numbers
+
+words = ["we", "had", "a", "dry", "cake"]
+axes = plt.subplots(1, 2, figsize=(6.4, 3.3), sharey=True)[1]
+panels = {"A GPT: dry can't see cake": np.tri(5), "An encoder: it can": np.ones((5, 5))}
+for ax, (title, allowed) in zip(axes, panels.items(), strict=True):
+    draw_numbers(ax, allowed, words, words).set(title=title, xlabel="is read (1: allowed)")
     ax.plot([4], [3], "o", markersize=22, markerfacecolor="none", color="C1", markeredgewidth=3)
-    ax.set(xticks=range(5), xticklabels=cake_words, yticks=range(5), yticklabels=cake_words)
-    ax.grid(visible=False)
-axes[0].set(title="A GPT: dry can't see cake", ylabel="reads", xlabel="is read (blue: allowed)")
-axes[1].set(title="An encoder: it can", xlabel="is read (blue: allowed)")
 figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
-# Exactly zero: the word that decides comes later; without the mask, they differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; for understanding a word it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an **encoder**.
+# Exactly zero: the word that decides comes later; without the mask, they differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; for understanding a word it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an encoder.
 #
 # ## 10.2 The layer, and texts of different lengths
+#
+# An encoder layer is the block of lesson 6 without the causal mask. One thing is older: where GPT-2 normalises what goes *into* attention and the feed-forward network (**pre-norm**), BERT normalises the sums that come out (**post-norm**).
+
+# %% tags=["figure", "folded"]
+from coursekit.notebook.diagram import Diagram
+
+d, blocks = Diagram(), {"GPT-2: pre-norm": "x norm attention + norm feed-forward +"}
+blocks["BERT: post-norm"] = "x attention + norm feed-forward + norm"
+for column, (name, rows) in enumerate(blocks.items()):
+    for k, row in enumerate(rows.split()):
+        kind = "operation" if row == "+" else "parameters" if k else "data"
+        d.box(f"{column}{k}", 2 * column, k, kind=kind, text=row)
+        if k:
+            d.arrow(f"{column}{k - 1}", f"{column}{k}")
+    d.group(name, *(f"{column}{k}" for k in range(7)))
+for tail, head in (("00", "03"), ("03", "06"), ("10", "12"), ("13", "15")):
+    d.arrow(tail, head, route="skip")
+d.draw()
+figure("pre-and-post-norm", alt="Two blocks: norms before each part, or after each addition.")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.1 (build, 10 minutes).** Write attention that takes any mask, from memory: `q`, `k` and `v` have the shape (B, H, T, D), `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s. What is not allowed gets the weight 0.
+# > **Exercise 10.1 (build, 20 minutes).** Write the layer of an encoder: attention with any mask, then the feed-forward network, as drawn on the right. `x` is (B, T, C); `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s (what is not allowed gets the weight 0). `block.attention` has four linear maps, `q`, `k`, `v` and `out`, and a number of heads, `n_head`. The rest is called `block.norm_1`, `block.norm_2` and `block.feed_forward`.
 # >
-# > <details><summary>Hint</summary>Which score becomes a weight of exactly 0 in the softmax? And along which axis must the weights sum to 1?</details>
+# > <details><summary>Hint 1</summary><code>part.unflatten(-1, (n_head, -1)).transpose(1, 2)</code> has the shape (B, H, T, D). After the heads, <code>.transpose(1, 2).flatten(-2)</code> puts them side by side again, for <code>out</code>.</details>
+# > <details><summary>Hint 2</summary>Which score becomes a weight of exactly 0 in the softmax?</details>
 
 
 # %% tags=["stub"]
-def our_attention(q, k, v, allowed): ...  # -> (B, H, T, D)
+def encoder_layer(x, allowed, block): ...  # -> (B, T, C)
 
 
 # %% tags=["check"]
-exercises.check_our_attention(our_attention)
+exercises.check_encoder_layer(encoder_layer)
 
 
 # %% tags=["solution"]
-def our_attention(q, k, v, allowed):
+def encoder_layer(x, allowed, block):
+    part = block.attention
+    q, k, v = (f(x).unflatten(-1, (part.n_head, -1)) for f in (part.q, part.k, part.v))
+    q, k, v = (each.transpose(1, 2) for each in (q, k, v))
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
-    return scores.softmax(-1) @ v
+    mixed = (scores.softmax(-1) @ v).transpose(1, 2).flatten(-2)
+    x = block.norm_1(x + part.out(mixed))
+    return block.norm_2(x + block.feed_forward(x))
 
 
 # %% [markdown]
-# An encoder layer is the block of lesson 6 with your attention. One thing is older: where GPT-2 normalises what goes *into* attention and the feed-forward network, BERT normalises the sums that come out (**post-norm**).
-#
-# Before the first layer, each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on; `depth` stops after so many layers, to look inside.)
+# The encoder is a stack of these. Before the first, each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on; `depth` stops after so many layers, to look inside.)
 
 # %%
-mix = answer_or(our_attention, attend)  # the library's until yours is there
+from coursekit.layers.block import Block, FeedForward
+
+our_layer = answer_or(encoder_layer, lambda x, allowed, block: block(x, allowed))  # the library's
 
 
-class OurLayer(nn.Module):
-    def __init__(self, d, n_head):
-        super().__init__()
-        self.n_head = n_head
-        self.attention = nn.ModuleDict({name: nn.Linear(d, d) for name in ("q", "k", "v", "out")})
-        self.norm_1, self.norm_2 = (nn.LayerNorm(d, eps=1e-12) for _ in range(2))  # as BERT
-        expand, back = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
-        self.feed_forward = nn.ModuleDict({"expand": expand, "out": back})
-
-    def forward(self, x, allowed):
-        q, k, v = (self.attention[n](x).unflatten(-1, (self.n_head, -1)) for n in ("q", "k", "v"))
-        mixed = mix(*(part.transpose(1, 2) for part in (q, k, v)), allowed)
-        x = self.norm_1(x + self.attention["out"](mixed.transpose(1, 2).flatten(-2)))
-        return self.norm_2(x + self.feed_forward["out"](F.gelu(self.feed_forward["expand"](x))))
+def parts_of_a_layer(d, n_head):
+    attention = MultiHeadAttention(d, n_head, bias=True)
+    return Block(attention, FeedForward(d, F.gelu), lambda: nn.LayerNorm(d), norm_first=False)
 
 
-# %%
 class OurEncoder(nn.Module):
     def __init__(self, vocab_size, d=32, n_layer=2, n_head=4, causal=False):
         super().__init__()
         self.embedding, self.positions = nn.Embedding(vocab_size, d), nn.Embedding(24, d)
         nn.init.normal_(self.positions.weight, std=0.2)
-        self.embedding_norm, self.causal = nn.LayerNorm(d, eps=1e-12), causal
-        self.blocks = nn.ModuleList(OurLayer(d, n_head) for _ in range(n_layer))
+        self.embedding_norm, self.causal = nn.LayerNorm(d), causal
+        self.blocks = nn.ModuleList(parts_of_a_layer(d, n_head) for _ in range(n_layer))
 
     def forward(self, tokens, allowed, depth=None):
         steps = torch.arange(tokens.shape[1], device=tokens.device)
-        allowed = allowed & (steps <= steps[:, None]) if self.causal else allowed
+        allowed = allowed & ((steps <= steps[:, None]) | (not self.causal))
         x = self.embedding_norm(self.embedding(tokens) + self.positions(steps))
         for block in self.blocks[:depth]:
-            x = block(x, allowed)
+            x = our_layer(x, allowed, block)
         return x
 
 
 # %% [markdown]
-# A batch is a rectangle, and statements are not equally long. So the short ones are filled up with a token that means nothing, **padding**, number 0. (And position 0 gets the token `[CLS]`, as in BERT.)
+# A batch is a rectangle, and statements are not equally long. So the short ones are filled up with a token that means nothing, **padding**, number 0. (And position 0 gets the token `[CLS]`, whose vector BERT uses for the whole text.)
 #
 # Does padding matter, if it means nothing? Give *[CLS] we had a dry cake .* eight tokens of it, without any mask, and see how far the vector of *dry* moves in five untrained encoders.
 
@@ -166,7 +180,7 @@ claim(padding_moves_dry_by=np.mean(moved))
 # By nearly a quarter of its length: attention gave weight to eight empty positions. So what an encoder says about a statement would depend on the rest of the batch. A **padding mask** forbids reading them. (`nn.MultiheadAttention` has it as `key_padding_mask`, with True where a token may *not* be read.)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries, the last axis is what is read. Attention needs it to be of the type `torch.bool`.
+# > **Exercise 10.2 (warm-up, 5 minutes).** Write `padding_mask(tokens)`: True where a token may be read, because it is not padding. `tokens` has the shape (B, T), the mask (B, 1, 1, T): one row for all heads and all queries (a row for each query is right, too), the last axis is what is read. Attention needs it to be of the type `torch.bool`.
 # >
 # > <details><summary>Hint</summary>Index with <code>None</code> to make a new axis.</details>
 
@@ -185,7 +199,7 @@ def padding_mask(tokens):
 
 
 # %% [markdown]
-# With these two pieces and a linear layer on top the model is whole. (This layer is called a **head**, too.) The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`.
+# With these two pieces and a linear layer on top the model is whole. (This layer is called a **head**, too.) The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`, and its `from_bert` takes BERT's own weights, if you have downloaded them.
 
 # %%
 readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))  # the library's
@@ -194,7 +208,8 @@ readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))  # 
 class OurModel(nn.Module):
     def __init__(self, encoder, n_out):
         super().__init__()
-        self.encoder, self.head = encoder, nn.Linear(32, n_out)
+        self.encoder, d = encoder, encoder.embedding.embedding_dim
+        self.head = nn.Linear(d, n_out)
 
     def forward(self, tokens):
         return self.head(self.encoder(tokens, readable(tokens)))
@@ -206,15 +221,13 @@ def our_batch(texts):
 
 
 # %% tags=["figure", "folded"]
-five = [one.text for one in (train[3], train[64], train[200], train[700], train[1900])]
-allowed = readable(our_batch(five))[:, 0, 0].cpu()
+five = [train[i].text for i in (3, 64, 200, 700, 1900)]
 ax = plt.subplots(figsize=(7.8, 2.3))[1]
-ax.imshow(allowed, "Blues", vmin=0, vmax=2.5, aspect="auto")
+ax.imshow(readable(our_batch(five))[:, 0, 0].cpu(), "Blues", vmin=0, vmax=2.5, aspect="auto")
 for row, text in enumerate(five):
     for column, word in enumerate(["[CLS]", *text.split()]):
         ax.text(column, row, word, ha="center", va="center", fontsize=8)
 ax.set(xticks=[], yticks=[], title="A batch of five statements: blue may be read, white is padding")
-ax.grid(visible=False)
 figure("padding", alt="Five statements as rows of words; the short ones end in white cells.")
 
 # %% [markdown]
@@ -277,6 +290,9 @@ def next_words(x, g):
 
 
 # %%
+tokens = our_batch([one.text for one in train])
+
+
 def train_it(model, batches, loss, lr):
     options = {"steps": 1000, "schedule": warm_up_cosine(1000), "clip": 1.0}
     fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss, **options)
@@ -285,15 +301,14 @@ def train_it(model, batches, loss, lr):
 
 def pretrain(seed, task):
     torch.manual_seed(seed)
-    encoder, g = OurEncoder(len(ids), causal=task is next_words), torch.Generator()
-    g.manual_seed(seed)
+    encoder = OurEncoder(len(ids), causal=task is next_words)
+    model, g = OurModel(encoder, len(ids)).to(device), torch.Generator().manual_seed(seed)
     picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(1000))
-    model = OurModel(encoder, len(ids)).to(device)
-    return train_it(model, (task(x, g) for x in picks), next_token_loss, lr=5e-3)
+    batches = (task(x, g) for x in picks)
+    return train_it(model, batches, next_token_loss, lr=5e-3)  # a cross-entropy over all targets
 
 
 # %% tags=["nbval-ignore-output"]
-tokens = our_batch([one.text for one in train])
 encoders = [pretrain(seed, hide_some) for seed in range(3)]
 
 # %% tags=["nbval-ignore-output"]
@@ -312,20 +327,44 @@ row, at = (hide_some(t_tokens, g)[0] == 3).nonzero(as_tuple=True)  # the words w
 y, one_blank, every = t_tokens[row, at], t_tokens[row], range(len(row))
 one_blank[every, at] = 3
 with torch.no_grad():
-    answers = {"both sides": [one(one_blank)[every, at] for one in encoders]}
-    answers["a GPT"] = [one(t_tokens)[row, at - 1] for one in gpts]  # t − 1 predicts word t
+    both_sides = [one(one_blank)[every, at] for one in encoders]
+    words_before = [one(t_tokens)[row, at - 1] for one in gpts]  # position t − 1 predicts word t
 loss = {}
-for name, by_seed in answers.items():
+
+
+def rate(name, by_seed):
     right = np.mean([(logits.argmax(1) == y).float().mean().item() for logits in by_seed])
-    if name == "both sides":
-        compare_guess(guess, right)
     mean = np.mean([F.cross_entropy(logits, y).item() for logits in by_seed])
     loss[name] = Score(mean, on=y)  # and what it is measured on
-    print(f"{name:10} loss {mean:.2f}, right {right:.1%} (the mean of three seeds)")
+    print(f"{name:27} loss {mean:.2f}, right {right:.1%} (the mean of three seeds)")
+    return right
+
+
+compare_guess(guess, rate("both sides", both_sides))
+rate("a GPT", words_before)
 claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
 
 # %% [markdown]
-# **Reading both sides pays**, by nearly half a nat, though a GPT learned from every word and masked training from one in seven. (That isn't the last word on 15 %: for a large BERT, 40 % did better; Wettig et al. 2023.)
+# **Reading both sides pays**, by nearly half a nat. But is it the encoder that is better, or what it was shown? A GPT can be shown the right side, too: put *each* word into the blank, and ask how probable the whole statement is. (Normalised over the words, that is the probability of the word given all others.)
+
+
+# %% tags=["nbval-ignore-output"]
+@torch.no_grad()
+def try_every_word(model):  # the log-likelihood of each statement with each word
+    scores = torch.full((len(row), len(ids)), -torch.inf, device=device)
+    for word in range(4, len(ids)):
+        filled = one_blank.clone()
+        filled[every, at] = word
+        x, y = next_words(filled, None)
+        scores[:, word] = -F.cross_entropy(model(x).mT, y, reduction="none").sum(1)
+    return scores
+
+
+rate("a GPT that tries every word", [try_every_word(one) for one in gpts])
+claim_order(a_gpt_that_tries_beats_both=(loss["a GPT that tries every word"], loss["both sides"]))
+
+# %% [markdown]
+# Now the GPT is ahead. It learned from every word, masked training from one in seven. But it needs 72 passes for a blank, where the encoder fills all in one. (Nor is 15 % the last word: for a large BERT, 40 % did better; Wettig et al. 2023.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -354,38 +393,32 @@ guess = None  # a weight, from 0 to 1
 
 # %% tags=["nbval-ignore-output"]
 from coursekit.layers.attention import attention_weights
-from coursekit.notebook.pictures import attention_lines
 
 
 @torch.no_grad()
 def look(model, text):  # (4 heads, who reads, what is read)
     x, block = our_batch([text]), model.encoder.blocks[1]
     h = model.encoder(x, readable(x), depth=1)  # what goes into this layer
-    q, k = (block.attention[n](h).unflatten(-1, (4, -1)).transpose(1, 2) for n in ("q", "k"))
+    q, k = block.attention.q(h), block.attention.k(h)
+    q, k = (part.unflatten(-1, (4, -1)).transpose(1, 2) for part in (q, k))
     return attention_weights(q, k)[0].cpu()
 
 
-def untrained_one(seed):
-    torch.manual_seed(seed)
-    return OurModel(OurEncoder(len(ids)), len(ids)).to(device)
-
-
-known = {"untrained": [untrained_one(seed) for seed in range(3)], "trained": encoders}
+torch.manual_seed(42)
+untrained = [OurModel(OurEncoder(len(ids)), len(ids)).to(device) for _ in range(3)]
 dry_today, t = "we had a dry cake today .", 4  # dry is token 4, the thing token 5
 compare_guess(guess, look(encoders[0], dry_today)[:, t, t + 1].max().item())
-weight = {}
 for text, dry, cake in ((dry_today, 4, 5), ("we found the cake dry today .", 5, 4)):
-    for name, models in known.items():
-        weight[text, name] = [look(one, text)[:, dry, cake].max().item() for one in models]
-        print(f"{text:30} {name:9} on cake, by seed:", np.round(weight[text, name], 2))
-after, before = (np.min(weight[text, "trained"]) for text, name in weight if name == "trained")
-claim(weight_on_cake_at_least=after, weight_on_cake_before_it_at_least=before)
+    for name, models in (("untrained", untrained), ("trained", encoders)):
+        weight = [look(one, text)[:, dry, cake].max().item() for one in models]
+        print(f"{text:30} {name:9} on cake, by seed:", np.round(weight, 2))
+    claim(**{f"weight_on_cake_{'after' if cake > dry else 'before'}_at_least": min(weight)})
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 words = ["[CLS]", *dry_today.split()]
 axes = plt.subplots(1, 2, figsize=(6.4, 3))[1]
-for ax, (name, models) in zip(axes, known.items(), strict=True):
-    heads = look(models[0], dry_today)[:, t]
+for ax, one, name in zip(axes, (untrained[0], encoders[0]), ("untrained", "trained"), strict=True):
+    heads = look(one, dry_today)[:, t]
     best = heads[:, t + 1].argmax()
     for i, head in enumerate(heads):
         weights = np.zeros((8, 8))
@@ -396,60 +429,73 @@ for ax, (name, models) in zip(axes, known.items(), strict=True):
 figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. (Less so in the other two seeds, and in some not at all. Another head rests on the full stop, as many of BERT's do: Clark et al. 2019.)
+# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. (Another head rests on the full stop, as BERT's do on `[SEP]` and full stops: Clark et al. 2019.)
 #
-# Has *dry* two meanings now? Let three things of the kitchen and three of the weather be dry: *dry* should change more from a cake to a walk than from a cake to a stew, and a word with *one* meaning should not. Our controls are *tasty* and *torn*.
-#
-# **Predict.** Trained (seed 0), how many times as far apart are the vectors of *tasty* with things of two topics as with two things of one?
-
-# %% tags=["predict"]
-guess = None  # times as far, such as 1
+# A weight is not yet a use. What is in the vector of *dry* now? If it were its topic, *dry soup* would be further from *dry walk* than from *dry stew*. So divide: the mean distance between things of two topics by that between two things of one. (Untrained it is about 1.) A word with *one* meaning is our control: *tasty*.
 
 # %% tags=["nbval-ignore-output"]
-things, ratio = ["soup", "cake", "stew", "picnic", "walk", "parade"], {}
+things = ["soup", "cake", "stew", "picnic", "walk", "parade"]
 
 
 @torch.no_grad()
-def six(model, word):  # the distances between six vectors of this word
+def topic_ratio(model, word):
     x = our_batch([f"we had a {word} {thing} today ." for thing in things])
-    v = model.encoder(x, readable(x))[:, 4]
-    return torch.cdist(v, v).cpu()
+    v = model.encoder(x, readable(x))[:, 4]  # the six vectors of this word
+    d = torch.cdist(v, v)
+    same = (d[:3, :3].sum() + d[3:, 3:].sum()) / 12  # without the diagonal
+    return (d[:3, 3:].mean() / same).item()
 
 
-for name in known:
-    for word in ("dry", "tasty", "torn"):
-        d = torch.stack([six(one, word) for one in known[name]])
-        same = (d[:, :3, :3].sum((1, 2)) + d[:, 3:, 3:].sum((1, 2))) / 12  # one topic
-        ratio[f"{name} {word}"] = (d[:, :3, 3:].mean((1, 2)) / same).numpy()
-dry, tasty, torn = (ratio[f"trained {word}"] for word in ("dry", "tasty", "torn"))
-compare_guess(guess, tasty[0])
-for which, by_seed in ratio.items():
-    print(f"{which:15} another topic / another thing, by seed:", by_seed.round(2))
-claim(another_topic_further_at_least=dry.min(), with_one_meaning_at_least=min(*tasty, *torn))
-claim(dry_minus_one_meaning=(dry - (tasty + torn) / 2).mean())
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-panels = ("untrained", "dry"), ("trained", "dry"), ("trained", "tasty")
-axes = plt.subplots(1, 3, figsize=(8, 3.4), sharey=True)[1]
-for ax, (name, word) in zip(axes, panels, strict=True):
-    d = six(known[name][0], word).numpy()
-    ax.imshow(d, cmap="Blues", vmin=0, vmax=9)
-    for (row, column), v in np.ndenumerate(d):
-        ax.text(column, row, f"{v:.1f}", ha="center", va="center", color="w" if v > 5 else "k")
-    ax.set_xticks(range(6), things, rotation=45)
-    ax.set(yticks=range(6), yticklabels=things, title=f"{name}: {word}")
-    ax.grid(visible=False)
-plt.suptitle("Trained, the vectors group by topic: two meanings or one")
-figure("six-dry", alt="Six by six distances: trained, two blocks of small ones, for tasty too.")
+for word in ("dry", "tasty"):
+    ratio = [topic_ratio(one, word) for one in encoders]
+    print(f"{word:5} two topics / one, by seed:", np.round(ratio, 2))
+    claim(**{f"two_topics_{word}_at_least": min(ratio)})
 
 # %% [markdown]
-# *Tasty* and *torn* do nearly the same (seed 0 is drawn). So two groups are no proof of two meanings: **the vector takes up the topic of its statement**. Whether there is a meaning in it too, this measure can't tell. (What an encoder makes of a word is its **contextual embedding**. A test finds the two topics in new templates, too.)
+# *Tasty* does it, too. So these are no two meanings: **the vector takes up the topic of its statement**. Does the orange head bring it? Switch the head off.
+#
+# **Predict.** Seed 0 has a ratio of 1.67. How much is left without that head?
+
+# %% tags=["predict"]
+guess = None  # a ratio, such as 1.3
+
+
+# %% tags=["nbval-ignore-output"]
+def without_head(model, head):  # 0 for what it hands on (8 of 32 channels)
+    rest = deepcopy(model)
+    rest.encoder.blocks[1].attention.out.weight.data[:, 8 * head : 8 * head + 8] = 0
+    return rest
+
+
+whole, left, others = [], [], []
+for one in encoders:
+    best = look(one, dry_today)[:, t, t + 1].argmax().item()
+    by_head = [topic_ratio(without_head(one, head), "dry") for head in range(4)]
+    whole.append(topic_ratio(one, "dry"))
+    left.append(by_head.pop(best))
+    others.append(min(by_head))
+compare_guess(guess, left[0])
+claim(topic_without_the_head_at_most=max(left), topic_without_another_at_least=min(others))
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+ax = plt.subplots(figsize=(6.8, 3.2))[1]
+for k, (values, color) in enumerate(((whole, "0.6"), (others, "C0"), (left, "C1"))):
+    name = ("whole", "without another head", "without the head that reads cake")[k]
+    ax.bar_label(ax.bar(np.arange(3) + 0.27 * (k - 1), values, 0.25, color=color), fmt="%.2f")
+    ax.text(-0.4, 3.75 - 0.3 * k, name, color=color if k else "0.4", va="center")
+ax.axhline(1, color="black", linestyle=":")
+ax.set_xticks(range(3), [f"seed {seed}" for seed in range(3)])
+ax.set(ylim=(0, 4), ylabel="two topics / one topic", title="One head brings the topic to dry")
+figure("without-a-head", alt="Three seeds: without the head, the ratio falls towards 1.")
+
+# %% [markdown]
+# Without that head little of it is left, and without another (the one that matters most is drawn) nearly all. (In three more seeds: once the same, once a topic without such a head, once none.) What an encoder makes of a word is its **contextual embedding**; averages of such vectors serve search, an encoder's main work today.
 #
 # ## 10.5 Learning from labels
 #
 # Now one label for a whole statement: **text classification**. A head with two logits reads one vector, here that of the *last* token. (BERT's reads `[CLS]`, but in a causal network `[CLS]` has read nothing.)
 #
-# The encoder under the head starts from random weights, or from the **pre-trained** ones of 10.3; training those further is called **fine-tuning**. Each may be causal or read both ways: four kinds of network, with three seeds each. (Each kind has the learning rate, of three or four, that did best on the validation statements.)
+# The encoder under the head starts from random weights, or from the **pre-trained** ones of 10.3; training those further is called **fine-tuning**. Each may be bidirectional or causal: four kinds of network, with three seeds each. (Each kind has the learning rate, of three or four, that did best on the validation statements.)
 
 
 # %%
@@ -475,42 +521,30 @@ def fine_tune(start, seed, causal=False, part=train, lr=6e-3):
 
 
 # %% [markdown]
-# The rival is a **bag of words**: one weight per word, wherever it stands, and a sigmoid makes a probability of their sum (the logistic regression of lesson 9). Ours also has a weight for each **bigram**, two neighbours.
-
-# %%
-from coursekit.models.bag import count_words, fit_logistic
-
-
-def fit_bag(part, penalty=1e-5):
-    x, y = read(part)
-    counts = count_words(x, len(ids), pairs=True, lowest=4)
-    known = counts.any(0)  # the words and bigrams that occur
-    w = fit_logistic(counts[:, known], y, 2, penalty)
-    return lambda x: count_words(x, len(ids), pairs=True, lowest=4)[:, known] @ w  # logits
-
+# The rival is a **bag of words**: one weight per word, wherever it stands, and a sigmoid makes a probability of their sum (the logistic regression of lesson 9). Ours, from the library, also has a weight for each **bigram**, two neighbours.
 
 # %% [markdown]
-# **Predict.** Which wins on templates that none has seen: `"bag"`, `"both ways"`, `"causal"`, `"both ways, pre-trained"` or `"causal, pre-trained"`?
+# **Predict.** From random weights, on templates that none has seen: which is best, `"bag"`, `"bidirectional"` or `"causal"`?
 
 # %% tags=["predict"]
-guess = None  # one of the five
+guess = None  # one of the three
 
 # %% tags=["nbval-ignore-output"]
-networks = {"both ways": [fine_tune(None, seed) for seed in range(3)]}
+networks = {"bidirectional": [fine_tune(None, s) for s in range(3)]}
 
 # %% tags=["nbval-ignore-output"]
-networks["causal"] = [fine_tune(None, seed, causal=True) for seed in range(3)]
+networks["causal"] = [fine_tune(None, s, causal=True) for s in range(3)]
 
 # %% tags=["nbval-ignore-output"]
-both_ways = [fine_tune(encoders[seed], seed, lr=3e-3) for seed in range(3)]
-networks["both ways, pre-trained"] = both_ways
+networks["bidirectional, pre-trained"] = [fine_tune(encoders[s], s, lr=3e-3) for s in range(3)]
 
 # %% tags=["nbval-ignore-output"]
-one_way = [fine_tune(gpts[seed], seed, causal=True, lr=3e-3) for seed in range(3)]
-networks["causal, pre-trained"] = one_way
+networks["causal, pre-trained"] = [fine_tune(gpts[s], s, causal=True, lr=3e-3) for s in range(3)]
 
 # %% tags=["nbval-ignore-output"]
-methods = {"bag": [fit_bag(train)], **networks}
+from coursekit.models.bag import fit_bag
+
+methods = {"bag": [fit_bag(*read(train), vocab_size=len(ids), lowest=4, decay=1e-5)], **networks}
 
 
 def accuracy(model, part):  # per cent
@@ -522,32 +556,73 @@ def by_method(part):
     return {name: [accuracy(one, part) for one in methods[name]] for name in methods}
 
 
-learned, whole = by_method(train), by_method(test)
-compare_guess(guess, max(methods, key=lambda name: np.mean(whole[name])))
-print(f"{'':22} training   new templates, by seed   mean")
+learned, unseen = by_method(train), by_method(test)
+compare_guess(guess, max(list(methods)[:3], key=lambda name: np.mean(unseen[name])))
+print(f"{'':26} training   new templates, by seed   mean")
 for name in methods:
-    by_seed = " ".join(f"{v:.0f}" for v in whole[name])
-    print(f"{name:22} {min(learned[name]):8.0f}   {by_seed:22} {np.mean(whole[name]):6.0f}")
-both, causal, tuned, tuned_causal = (np.array(whole[name]) for name in networks)
+    by_seed = " ".join(f"{v:.0f}" for v in unseen[name])
+    print(f"{name:26} {min(learned[name]):8.0f}   {by_seed:22} {np.mean(unseen[name]):6.0f}")
+
+# %% tags=["nbval-ignore-output"]
+both, causal, tuned, tuned_causal = (np.array(unseen[name]) for name in networks)
 error = ((tuned.var(ddof=1) + both.var(ddof=1)) / 3) ** 0.5  # of the difference of two means
-claim(accuracy_in_training_at_least=min(min(learned[name]) for name in networks))
-claim(bag_accuracy=whole["bag"][0], causal_minus_both_ways=causal.mean() - both.mean())
+claim(bag_accuracy=unseen["bag"][0], causal_minus_bidirectional=causal.mean() - both.mean())
 claim(pretraining_gain_in_standard_errors=(tuned.mean() - both.mean()) / error)
 
 # %% [markdown]
-# All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from random weights it is level with a bag of words, and the causal networks are 10 points better. Pre-training lifts it by 8 points, which with three seeds is 1.4 standard errors: not shown.
+# All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from random weights the causal networks are ahead on average (a single seed can say the opposite). Pre-trained, the two kinds can't be told apart, and three seeds don't show that pre-training helps: its gain is less than three standard errors, and with so few seeds it takes that much.
 #
-# Why? Filling a blank needs the words on its right; the last token has the whole statement on its left, whichever way the network reads. That explains a draw. Why one way is *better* here, we don't know. It isn't so everywhere: of encoders and decoders trained alike on two trillion tokens, an encoder of 400 million weights classified better than a decoder of a billion (Weller et al. 2025).
+# Why no gain? Filling a blank needs the words on its right; the last token has the whole statement on its left anyway. (Elsewhere it pays: of encoders and decoders trained alike on two trillion tokens, an encoder of 400 million weights beat a decoder of a billion on MNLI, a test of inference; Weller et al. 2025.)
 #
 # <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
 #
-# What do they get wrong? All new templates, then by kind, a dot a network:
+# Do they tell the dry cake from the dry walk now? Neither statement was in the training.
+
+
+# %% tags=["figure", "nbval-ignore-output"]
+@torch.no_grad()
+def good(text):  # each one's probability; words that the statements don't have are left out
+    x = our_batch([" ".join(word for word in text.split()[:23] if word in ids)])
+    return {k: [one(x)[0].softmax(0)[1].item() for one in methods[k]] for k in methods}
+
+
+dry = [f"we had a dry {thing} today ." for thing in ("cake", "walk")]
+cake, walk = map(good, dry)
+plt.figure(figsize=(6.4, 3.6))
+for k, (name, color) in enumerate(zip(methods, ("0.4", *["C0", "C1"] * 2), strict=True)):
+    x = np.array([0, 1]) + 0.02 * k
+    plt.plot(x, [cake[name], walk[name]], "o-", color=color, alpha=0.6)
+plt.text(1.04, walk["bag"][0], "bag", color="0.4", va="center")
+plt.xticks([0.04, 1.04], ["dry cake", "dry walk"])
+plt.gca().set(ylabel="probability of good", title="Networks know when dry is good")
+figure("dry", alt="The bag's line falls; nearly all of the networks' lines rise from 0 to 1.")
+better = [np.subtract(walk[name], cake[name]).mean() for name in methods]
+claim(dry_walk_over_cake=np.mean(better[1:]), dry_walk_over_cake_for_the_bag=better[0])
+
+# %% [markdown]
+# **That is what the embedding couldn't do**, and the bag can't: it takes the cake for the better one. In most networks, *dry* now means one thing in the kitchen and another outdoors. (Blue is bidirectional, orange causal.)
+#
+# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first.
+
+
+# %% tags=["live"]
+def judge(lines):
+    for text in lines.splitlines():
+        print(text)
+        for name, p in good(text).items():
+            print(f"   {name:26}", *(f"{each:.2f}" for each in p))
+
+
+type_text(judge, "\n".join(dry))
+
+# %% [markdown]
+# ## 10.6 The same training, another network
+#
+# What do they get wrong? All new templates, then three kinds of them, a dot a network:
 
 # %% tags=["nbval-ignore-output"]
 kinds = {  # each by an example
     "all": lambda form: True,
-    "today it was a dry cake": lambda form: form == "{t} it was a {x} {s} .",
-    "people smiled because …": lambda form: "{r}" in form,
     "it was a dry cake but …": lambda form: " but " in form,
     "it was not a dry cake today": lambda form: " not " in form and "{r}" not in form,
     "nobody found the cake dry today": lambda form: "nobody" in form,
@@ -555,109 +630,63 @@ kinds = {  # each by an example
 score = {k: by_method([one for one in test if holds(one.template)]) for k, holds in kinds.items()}
 bag, *others = score["it was not a dry cake today"].values()
 claim(bag_on_not=bag[0], networks_on_not_at_least=min(map(min, others)))
+_, *nobody = score["nobody found the cake dry today"].values()
+claim(widest_spread_of_a_kind=max(map(np.ptp, nobody)))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-panels = plt.subplots(2, 3, figsize=(7.8, 5), sharex=True, sharey=True)[1].flat
+panels = plt.subplots(2, 2, figsize=(7, 5), sharex=True, sharey=True)[1].flat
 for ax, (kind, values) in zip(panels, score.items(), strict=True):
     for row, (name, color) in enumerate(zip(methods, ("0.4", *["C0", "C1"] * 2), strict=True)):
         ax.plot(values[name], [-row] * len(values[name]), "o", color=color, alpha=0.7)
     ax.axvline(50, color="black", linestyle=":", zorder=0)
-    names = [name.replace(", ", ",\n") for name in methods]
     ax.set(ylim=(-4.6, 0.6), xlim=(-4, 104))
-    ax.set_yticks(range(0, -5, -1), names, fontsize=9)
-    ax.set_title(kind, fontsize=8.5)
+    ax.set_yticks(range(0, -5, -1), [name.replace(", ", ",\n") for name in methods], fontsize=9)
+    ax.set_title(kind)
 plt.suptitle("Accuracy (%): 'not' defeats the bag, and 'nobody' is a lottery")
-figure("by-kind", alt="Six panels of dots: near 100 for a reaction, from 6 to 100 for nobody.")
+figure("by-kind", alt="Four panels of dots: above 50 for not, from 0 to 100 for nobody.")
 
 # %% [markdown]
-# *Not* turns a statement round, and the bag, which adds up its words, falls below a coin; every network is above it. But look at the last panel.
-#
-# ## 10.6 The same training, another network
-#
-# *Nobody found the cake dry today*: one network is right 6 % of the time, another always. See it happen.
-#
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first. Printed is each network's probability of a good outcome.
-
-
-# %% tags=["live"]
-def judge(lines):  # words that the statements don't have are left out
-    for text in lines.splitlines():
-        x = our_batch([" ".join(word for word in text.split()[:23] if word in ids)])
-        print(text)
-        for name, models in networks.items():  # the probability of a good outcome
-            print(f"   {name:22}", *(f"{one(x).softmax(1)[0, 1]:.2f}" for one in models))
-
-
-pair = "they found the letter torn today .\nnobody found the letter torn today ."
-type_text(judge, pair)
+# *Not* flips a statement, and the bag, which adds up its words, falls below chance (dotted); every network is above it. But look at the last panel. *Nobody found the letter torn today* is good news; what do the networks say?
 
 # %% tags=["nbval-ignore-output"]
-judge(pair)
+judge("they found the letter torn today .\nnobody found the letter torn today .")
 
 # %% [markdown]
-# All are sure of the first. On the second, networks that differ in nothing but their seed are sure of opposite answers. Their training has *nobody* in two templates, `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .`, and all twelve learned it, to 99 % or more.
+# All are sure of the first. On the second, networks of one kind, which differ in nothing but their seed, are sure of opposite answers. In training, where *nobody* stands in two templates, `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .`, they make next to no error.
 #
-# Could we have seen it coming? If we had to choose one of the twelve, we would take the one with the best *validation*, which has 64 statements with *nobody*, too (`{r} because nobody found the {s} {o} .`).
-#
-# **Predict.** That network: how many per cent does it get right at *nobody … today*?
-
-# %% tags=["predict"]
-guess = None  # per cent
-
-# %% tags=["nbval-ignore-output"]
-nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
-twelve = [one for models in networks.values() for one in models]
-seen = [accuracy(one, validation) for one in twelve]
-unseen = [accuracy(one, nobody) for one in twelve]
-compare_guess(guess, unseen[np.argmax(seen)])
-claim(lowest_at_nobody=min(unseen), highest_at_nobody=max(unseen))
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(6.4, 3.8))[1]
-for name, color in (("both ways", "C0"), ("causal", "C1")):
-    marked = np.repeat([kind.startswith(name) for kind in networks], 3)
-    ax.plot(np.array(seen)[marked], np.array(unseen)[marked], "o", color=color, markersize=9)
-ax.axhline(50, color="black", linestyle=":")
-ax.set(xlim=(83, 99), ylim=(-6, 108), xlabel="accuracy on the validation (%)")
-ax.set_ylabel("on nobody … today (%)")
-ax.set_title("Which is the good one? The validation doesn't tell")
-ax.text(83.3, 53, "a coin")
-ax.text(83.3, 96, "causal", color="C1")
-ax.text(83.3, 88, "both ways", color="C0")
-figure("lottery", alt="At a validation of about 95, dots lie from 6 to 100.")
-
-# %% [markdown]
-# Around 95 on the validation there are networks with 6 % and with 100 %: neither training nor validation tells them apart. (The three pre-trained causal ones are all above 80. With another seed, one fell below a coin, too.) The same was seen in a hundred BERTs, fine-tuned alike but for the seed (McCoy, Min and Linzen 2020). So report seeds, not a network; and what you need, test by itself.
+# It need not even be the seed: adding up the same numbers in another order, which changes their last digits, can be enough, so on your machine the dots lie elsewhere. The same was seen in a hundred BERTs, fine-tuned alike but for the seed (McCoy, Min and Linzen 2020). **Equal in training is not equal**: report seeds, not a network, and test what you need by itself.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 30 minutes).** A suspicion: in `nobody found the {s} {o} so {r} .` what people did gives the answer away, so a network may learn to skip *nobody* in first position, a **shortcut** (Geirhos et al. 2020). Test it: cut the reaction off in these statements and train anew, with three seeds (about 8 seconds a run). But what would you conclude without the third row? Cut it off in `{w} found the {s} {x} so {r} .`, too, where there is no *nobody*.
+# > **Exercise 10.4 (investigate, 30 minutes).** A suspicion: in `nobody found the {s} {o} so {r} .` what people did gives the answer away, so a network may learn to skip *nobody* in first position, a **shortcut** (Geirhos et al. 2020). Break it: draw the reaction of these 64 statements at random, keep their labels, and train anew with three seeds (about 8 seconds a run). But what would you conclude without the third row? Do the same in `{w} found the {s} {x} so {r} .`, where there is no *nobody*.
 #
-# |cut in|*nobody … today*, seeds 0, 1, 2|the other new templates|
+# |reactions at random in|*nobody … today*, seeds 0, 1, 2|the other new templates|
 # |---|---|---|
 # |nothing|||
 # |*nobody found … so …*|||
 # |*we found … so …*|||
 #
-# > To start with:
+# > One statement, to start with:
 # >
 # > ```python
+# > import random
 # > from dataclasses import replace
+# > from coursekit.data.statements import REACTIONS
 # >
-# > template, seed = "nobody found the {s} {o} so {r} .", 0
-# > short = [replace(one, text=one.text.split(" so ")[0] + " .") for one in train if one.template == template]
-# > part = [one for one in train if one.template != template] + short
-# > again = fine_tune(None, seed, part=part)
-# > accuracy(again, nobody)
+# > draw, reactions = random.Random(0), [r for of_one_label in REACTIONS for r in of_one_label]
+# > one = next(one for one in train if one.template == "nobody found the {s} {o} so {r} .")
+# > replace(one, text=one.text.split(" so ")[0] + f" so {draw.choice(reactions)} .")
+# > nobody = [one for one in test if "nobody" in one.template]
+# > # then fine_tune(None, seed, part=...), accuracy(..., nobody)
 # > ```
 # >
-# > <details><summary>What we found</summary>Seeds 0, 1 and 2, from random weights, both ways: 6, 72 and 8 with nothing cut; 98, 92 and 100 with the <em>nobody</em> statements cut; 61, 19 and 28 with the others. On the other new templates: 91, 84, 78; 93, 80, 70; 87, 89, 92. So the suspicion holds: only the first cut lifts all three. But the control moves single networks by 50 points, up or down: with one seed you could have told any story.</details>
+# > <details><summary>What we found</summary>Bidirectional, from random weights, the changed statements at the end of <code>part</code>, seeds 0, 1 and 2: 38, 22 and 31 with nothing changed; 91, 97 and 100 with the <em>nobody</em> statements; 75, 53 and 50 with the others. On the other new templates: 87, 81, 87; 87, 77, 86; 89, 80, 86. So the suspicion holds, but the control lifts all three as well, by 19 to 37 points: without it you would have given that template the whole credit.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch words from either side: in seed 0, a head of *dry* finds *cake* before and after it, and the vector takes up the topic, without labels. That makes no two meanings: *tasty* does it, too. For one label of a whole statement, reading one way did better here.
+# - **What does attention learn if it may look both ways?** To fetch words from either side: one head of the trained encoder finds *cake* and brings its topic to *dry*, without labels. With labels, *dry* turns out badly for a cake and well for a walk. But a GPT, asked cleverly, fills blanks better, and for one label of a whole statement reading one way did no worse.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
-# - Controls: an untrained network, a word with one meaning, a bag of words; and three seeds, where one would have told any story.
+# - Controls: an untrained network, a word with one meaning, a head switched off, a bag of words; and three seeds, where one would have told any story.
 #
 # **What still fails.** This encoder reads, and can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #

@@ -4,64 +4,123 @@ import torch
 
 from coursekit.exercises import encoder
 
-# --- check_our_attention ------------------------------------------------------------------------
+# --- check_encoder_layer ------------------------------------------------------------------------
 
 
-def attention_by_softmax(q, k, v, allowed):
+def attend_softmax(q, k, v, allowed):
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
     return scores.softmax(-1) @ v
 
 
-def attention_by_exp(q, k, v, allowed):
-    weights = (q @ k.mT / q.shape[-1] ** 0.5).exp() * allowed
-    return weights / weights.sum(-1, keepdim=True) @ v
+def mix(x, allowed, part, rule=attend_softmax, n_head=None):
+    heads = n_head or part.n_head, -1
+    q, k, v = (one(x).unflatten(-1, heads).transpose(1, 2) for one in (part.q, part.k, part.v))
+    return part.out(rule(q, k, v, allowed).transpose(1, 2).flatten(-2))
 
 
-def attention_to_the_past(q, k, v, allowed):
-    return attention_by_softmax(q, k, v, allowed.tril())
+def layer_by(rule=attend_softmax, n_head=None):
+    def solution(x, allowed, block):
+        x = block.norm_1(x + mix(x, allowed, block.attention, rule, n_head))
+        return block.norm_2(x + block.feed_forward(x))
+
+    return solution
 
 
-def attention_unscaled(q, k, v, allowed):
-    return attention_by_softmax(q * q.shape[-1] ** 0.5, k, v, allowed)
+def layer_by_softmax(x, allowed, block):
+    return layer_by()(x, allowed, block)
 
 
-def attention_scaled_by_d(q, k, v, allowed):
-    return attention_by_softmax(q / q.shape[-1] ** 0.5, k, v, allowed)
+def layer_by_pytorch(x, allowed, block):
+    return layer_by(torch.nn.functional.scaled_dot_product_attention)(x, allowed, block)
 
 
-def attention_along_queries(q, k, v, allowed):
-    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
-    return scores.softmax(-2) @ v
+def layer_norm_first(x, allowed, block):
+    x = x + mix(block.norm_1(x), allowed, block.attention)
+    return x + block.feed_forward(block.norm_2(x))
 
 
-def attention_to_everything(q, k, v, allowed):
-    return attention_by_softmax(q, k, v, torch.ones_like(allowed))
+def layer_without_addition(x, allowed, block):
+    x = block.norm_1(mix(x, allowed, block.attention))
+    return block.norm_2(block.feed_forward(x))
 
 
-def attention_masked_by_zero(q, k, v, allowed):
-    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, 0)
-    return scores.softmax(-1) @ v
+def layer_norms_exchanged(x, allowed, block):
+    x = block.norm_2(x + mix(x, allowed, block.attention))
+    return block.norm_1(x + block.feed_forward(x))
 
 
-def attention_masked_afterwards(q, k, v, allowed):
-    return ((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) * allowed) @ v
+def layer_adds_the_first_x(x, allowed, block):
+    y = block.norm_1(x + mix(x, allowed, block.attention))
+    return block.norm_2(x + block.feed_forward(y))
 
 
-def attention_masked_by_minus_twenty(q, k, v, allowed):
-    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -20)
-    return scores.softmax(-1) @ v
+def layer_without_out(x, allowed, block):
+    part = block.attention
+    q, k, v = (
+        one(x).unflatten(-1, (part.n_head, -1)).transpose(1, 2) for one in (part.q, part.k, part.v)
+    )
+    x = block.norm_1(x + attend_softmax(q, k, v, allowed).transpose(1, 2).flatten(-2))
+    return block.norm_2(x + block.feed_forward(x))
 
 
-def attention_by_the_first_mask(q, k, v, allowed):
-    return attention_by_softmax(q, k, v, allowed[:1, :1, :1])
+def layer_of_one_head(x, allowed, block):
+    return layer_by(n_head=1)(x, allowed[:, :1], block)
 
 
-def attention_of_the_first_text(q, k, v, allowed):
-    return attention_by_softmax(q, k, v, allowed[:1])
+def layer_unscaled(x, allowed, block):
+    def rule(q, k, v, allowed):
+        return attend_softmax(q * q.shape[-1] ** 0.5, k, v, allowed)
+
+    return layer_by(rule)(x, allowed, block)
 
 
-def attention_of_the_first_head(q, k, v, allowed):
-    return attention_by_softmax(q, k, v, allowed[:, :1])
+def layer_along_queries(x, allowed, block):
+    def rule(q, k, v, allowed):
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
+        return scores.softmax(-2) @ v
+
+    return layer_by(rule)(x, allowed, block)
+
+
+def layer_to_the_past(x, allowed, block):
+    return layer_by_softmax(x, allowed.tril(), block)
+
+
+def layer_to_everything(x, allowed, block):
+    return layer_by_softmax(x, torch.ones_like(allowed), block)
+
+
+def layer_masked_by_zero(x, allowed, block):
+    def rule(q, k, v, allowed):
+        return (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, 0).softmax(-1) @ v
+
+    return layer_by(rule)(x, allowed, block)
+
+
+def layer_masked_afterwards(x, allowed, block):
+    def rule(q, k, v, allowed):
+        return ((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) * allowed) @ v
+
+    return layer_by(rule)(x, allowed, block)
+
+
+def layer_masked_by_minus_twenty(x, allowed, block):
+    def rule(q, k, v, allowed):
+        return (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -20).softmax(-1) @ v
+
+    return layer_by(rule)(x, allowed, block)
+
+
+def layer_by_the_first_mask(x, allowed, block):
+    return layer_by_softmax(x, allowed[:1, :1, :1], block)
+
+
+def layer_of_the_first_text(x, allowed, block):
+    return layer_by_softmax(x, allowed[:1], block)
+
+
+def layer_of_the_first_head(x, allowed, block):
+    return layer_by_softmax(x, allowed[:, :1], block)
 
 
 # --- check_padding_mask -------------------------------------------------------------------------
@@ -223,20 +282,25 @@ def hide_with_words_of_the_first_text(tokens, draw, kind, word):
 
 
 ROWS = {
-    encoder.check_our_attention: (
-        [attention_by_softmax, attention_by_exp],
+    encoder.check_encoder_layer: (
+        [layer_by_softmax, layer_by_pytorch],
         {
-            attention_to_the_past: "([[[[1.0, 0.0]",
-            attention_unscaled: "([[[[1.0, 0.0]",
-            attention_scaled_by_d: "([[[[1.0, 0.0]",
-            attention_along_queries: "([[[[1.0, 0.0]",
-            attention_to_everything: "([[[[1.0, 0.0]",
-            attention_masked_by_zero: "([[[[1.0, 0.0]",
-            attention_masked_afterwards: "([[[[1.0, 0.0]",
-            attention_masked_by_minus_twenty: "([[[[-9.0, ",
-            attention_by_the_first_mask: "[[[True, False, False], [True, True, True]",
-            attention_of_the_first_text: "[[[True, False, False], [True, True, True]",
-            attention_of_the_first_head: "[[[False, True, True], [True, False, False]",
+            layer_norm_first: "block of 1 heads",
+            layer_without_addition: "block of 1 heads",
+            layer_norms_exchanged: "block of 1 heads",
+            layer_adds_the_first_x: "block of 1 heads",
+            layer_without_out: "block of 1 heads",
+            layer_unscaled: "block of 1 heads",
+            layer_along_queries: "block of 1 heads",
+            layer_to_the_past: "block of 1 heads",
+            layer_of_one_head: "[[[True, True, False]",
+            layer_to_everything: "[[[True, True, False]",
+            layer_masked_by_zero: "[[[True, True, False]",
+            layer_masked_afterwards: "[[[True, True, False]",
+            layer_masked_by_minus_twenty: "[[[True, True, False]",
+            layer_by_the_first_mask: "[[[True, False, False], [True, True, True]",
+            layer_of_the_first_text: "[[[True, False, False], [True, True, True]",
+            layer_of_the_first_head: "[[[False, True, True], [True, False, False]",
         },
     ),
     encoder.check_padding_mask: (
