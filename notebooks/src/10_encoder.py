@@ -84,7 +84,7 @@ figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everythi
 #
 # ## 10.2 The layer, and texts of different lengths
 #
-# An encoder layer is the block of lesson 6 without the causal mask. One thing is older: where GPT-2 normalises what goes *into* attention and the feed-forward network (**pre-norm**), BERT normalises the sums that come out (**post-norm**).
+# An encoder layer is the block of lesson 6 without the causal mask. One detail is older: where GPT-2 normalises what goes *into* attention and the feed-forward network (**pre-norm**), BERT normalises the sums that come out (**post-norm**).
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
@@ -265,7 +265,7 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Now train, on the statements without their labels: three encoders, with three seeds, and three rivals of the same size, for as many steps: GPTs, which predict *every* next word.
+# Now train, on the statements without their labels: encoders with six seeds, and rivals of the same size with three, for as many steps: GPTs, which predict *every* next word.
 #
 # (`hide_some` and `next_words` make the inputs and the targets of the two. `fit` runs the five lines of lesson 2; the learning rate rises, then falls along half a cosine.)
 
@@ -309,7 +309,7 @@ def pretrain(seed, task):
 
 
 # %% tags=["nbval-ignore-output"]
-encoders = [pretrain(seed, hide_some) for seed in range(3)]
+encoders = [pretrain(seed, hide_some) for seed in range(6)]
 
 # %% tags=["nbval-ignore-output"]
 gpts = [pretrain(seed, next_words) for seed in range(3)]
@@ -327,7 +327,7 @@ row, at = (hide_some(t_tokens, g)[0] == 3).nonzero(as_tuple=True)  # the words w
 y, one_blank, every = t_tokens[row, at], t_tokens[row], range(len(row))
 one_blank[every, at] = 3
 with torch.no_grad():
-    both_sides = [one(one_blank)[every, at] for one in encoders]
+    both_sides = [one(one_blank)[every, at] for one in encoders[:3]]
     words_before = [one(t_tokens)[row, at - 1] for one in gpts]  # position t − 1 predicts word t
 loss = {}
 
@@ -345,7 +345,7 @@ rate("a GPT", words_before)
 claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
 
 # %% [markdown]
-# **Reading both sides pays**, by nearly half a nat. But is it the encoder that is better, or what it was shown? A GPT can be shown the right side, too: put *each* word into the blank, and ask how probable the whole statement is. (Normalised over the words, that is the probability of the word given all others.)
+# **Reading both sides pays**, by nearly half a nat (with other seeds, by a quarter). But is it the encoder that is better, or what it was shown? A GPT can be shown the right side, too: put *each* word into the blank, and ask how probable the whole statement is. (Normalised over the words, that is exactly its probability of the word given all others.)
 
 
 # %% tags=["nbval-ignore-output"]
@@ -364,7 +364,7 @@ rate("a GPT that tries every word", [try_every_word(one) for one in gpts])
 claim_order(a_gpt_that_tries_beats_both=(loss["a GPT that tries every word"], loss["both sides"]))
 
 # %% [markdown]
-# Now the GPT is ahead. It learned from every word, masked training from one in seven. But it needs 72 passes for a blank, where the encoder fills all in one. (Nor is 15 % the last word: for a large BERT, 40 % did better; Wettig et al. 2023.)
+# Now the GPT is ahead, and well. But it needs 72 passes for a blank, where the encoder fills all in one. (Nor is 15 % the last word: for a large BERT, 40 % did better; Wettig et al. 2023.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -380,11 +380,11 @@ for ax, thing in zip(axes, ("cake", "walk"), strict=True):
 figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk; dry for both.")
 
 # %% [markdown]
-# Nobody told it what a cake is, and it fills in what is said of food; before *walk*, of weather. *Dry* is in both lists.
+# Nobody told it what a cake is, and it fills in words that describe food; before *walk*, weather. *Dry* is in both lists.
 #
 # ## 10.4 What attention learned
 #
-# What does *dry* read, in *we had a dry cake today*? We compute the attention weights of *dry* in the four heads of the last layer, as in lesson 6, for three untrained encoders and our three. And since a head that always reads the *next* word would find *cake*, too, our control is *we found the cake dry today*.
+# What does *dry* read, in *we had a dry cake today*? We compute the attention weights of *dry* in the four heads of the last layer, as in lesson 6, for six untrained encoders and our six. And since a head that always reads the *next* word would find *cake*, too, our control is *we found the cake dry today*.
 #
 # **Predict.** Untrained, a head gives *cake* about a fifth of its weight at most. And after training (seed 0), the head that reads *cake* most?
 
@@ -405,14 +405,14 @@ def look(model, text):  # (4 heads, who reads, what is read)
 
 
 torch.manual_seed(42)
-untrained = [OurModel(OurEncoder(len(ids)), len(ids)).to(device) for _ in range(3)]
+untrained = [OurModel(OurEncoder(len(ids)), len(ids)).to(device) for _ in range(6)]
 dry_today, t = "we had a dry cake today .", 4  # dry is token 4, the thing token 5
 compare_guess(guess, look(encoders[0], dry_today)[:, t, t + 1].max().item())
 for text, dry, cake in ((dry_today, 4, 5), ("we found the cake dry today .", 5, 4)):
     for name, models in (("untrained", untrained), ("trained", encoders)):
         weight = [look(one, text)[:, dry, cake].max().item() for one in models]
         print(f"{text:30} {name:9} on cake, by seed:", np.round(weight, 2))
-    claim(**{f"weight_on_cake_{'after' if cake > dry else 'before'}_at_least": min(weight)})
+    claim(**{f"mean_weight_on_cake_{'after' if cake > dry else 'before'}": np.mean(weight)})
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 words = ["[CLS]", *dry_today.split()]
@@ -429,7 +429,7 @@ for ax, one, name in zip(axes, (untrained[0], encoders[0]), ("untrained", "train
 figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. (Another head rests on the full stop, as BERT's do on `[SEP]` and full stops: Clark et al. 2019.)
+# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is half, or nothing. (Another head rests on the full stop, as BERT's do on `[SEP]` and full stops: Clark et al. 2019.)
 #
 # A weight is not yet a use. What is in the vector of *dry* now? If it were its topic, *dry soup* would be further from *dry walk* than from *dry stew*. So divide: the mean distance between things of two topics by that between two things of one. (Untrained it is about 1.) A word with *one* meaning is our control: *tasty*.
 
@@ -449,10 +449,10 @@ def topic_ratio(model, word):
 for word in ("dry", "tasty"):
     ratio = [topic_ratio(one, word) for one in encoders]
     print(f"{word:5} two topics / one, by seed:", np.round(ratio, 2))
-    claim(**{f"two_topics_{word}_at_least": min(ratio)})
+    claim(**{f"two_topics_{word}": np.mean(ratio)})
 
 # %% [markdown]
-# *Tasty* does it, too. So these are no two meanings: **the vector takes up the topic of its statement**. Does the orange head bring it? Switch the head off.
+# *Tasty* does it, too. So these are no two meanings: **the vector picks up the topic of its statement**. Does the orange head bring it? Switch the head off, an **ablation**, and look how much of the effect, the ratio above 1, is left.
 #
 # **Predict.** Seed 0 has a ratio of 1.67. How much is left without that head?
 
@@ -475,21 +475,22 @@ for one in encoders:
     left.append(by_head.pop(best))
     others.append(min(by_head))
 compare_guess(guess, left[0])
-claim(topic_without_the_head_at_most=max(left), topic_without_another_at_least=min(others))
+effect, without, rival = (np.array(values) - 1 for values in (whole, left, others))
+claim(heads_that_bring_the_topic=sum(without < effect / 2))
+claim(other_heads_that_do=sum(rival < effect / 2))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(6.8, 3.2))[1]
-for k, (values, color) in enumerate(((whole, "0.6"), (others, "C0"), (left, "C1"))):
-    name = ("whole", "without another head", "without the head that reads cake")[k]
-    ax.bar_label(ax.bar(np.arange(3) + 0.27 * (k - 1), values, 0.25, color=color), fmt="%.2f")
-    ax.text(-0.4, 3.75 - 0.3 * k, name, color=color if k else "0.4", va="center")
-ax.axhline(1, color="black", linestyle=":")
-ax.set_xticks(range(3), [f"seed {seed}" for seed in range(3)])
-ax.set(ylim=(0, 4), ylabel="two topics / one topic", title="One head brings the topic to dry")
-figure("without-a-head", alt="Three seeds: without the head, the ratio falls towards 1.")
+ax = plt.subplots(figsize=(7.4, 3.2))[1]
+for k, (values, color) in enumerate(((effect, "0.6"), (rival, "C0"), (without, "C1"))):
+    name = ("whole", "without another head", "without the head that reads cake most")[k]
+    ax.bar(np.arange(6) + 0.27 * (k - 1), values, 0.25, bottom=1, color=color)
+    ax.text(2.6, 3.1 - 0.25 * k, name, color=color if k else "0.4", va="center")
+ax.set_xticks(range(6), [f"seed {seed}" for seed in range(6)])
+ax.set(ylim=(0.9, 3.3), ylabel="two topics / one topic", title="Often, one head brings the topic")
+figure("without-a-head", alt="In four of six seeds the ratio falls towards 1 without the head.")
 
 # %% [markdown]
-# Without that head little of it is left, and without another (the one that matters most is drawn) nearly all. (In three more seeds: once the same, once a topic without such a head, once none.) What an encoder makes of a word is its **contextual embedding**; averages of such vectors serve search, an encoder's main work today.
+# In four of six networks, that head brings the topic: without it, a third of the effect is left at most, and without another (the one that matters most is drawn) most of it. In seed 5 the topic comes without such a head, and in seed 3 a head gives *cake* 0.42 of its weight and brings nothing: **a weight is not a use**. (What an encoder makes of a word is its **contextual embedding**. Trained further, on pairs of texts that belong together, such vectors serve search.)
 #
 # ## 10.5 Learning from labels
 #
@@ -531,14 +532,10 @@ guess = None  # one of the three
 
 # %% tags=["nbval-ignore-output"]
 networks = {"bidirectional": [fine_tune(None, s) for s in range(3)]}
-
-# %% tags=["nbval-ignore-output"]
 networks["causal"] = [fine_tune(None, s, causal=True) for s in range(3)]
 
 # %% tags=["nbval-ignore-output"]
 networks["bidirectional, pre-trained"] = [fine_tune(encoders[s], s, lr=3e-3) for s in range(3)]
-
-# %% tags=["nbval-ignore-output"]
 networks["causal, pre-trained"] = [fine_tune(gpts[s], s, causal=True, lr=3e-3) for s in range(3)]
 
 # %% tags=["nbval-ignore-output"]
@@ -564,19 +561,21 @@ for name in methods:
     print(f"{name:26} {min(learned[name]):8.0f}   {by_seed:22} {np.mean(unseen[name]):6.0f}")
 
 # %% tags=["nbval-ignore-output"]
-both, causal, tuned, tuned_causal = (np.array(unseen[name]) for name in networks)
-error = ((tuned.var(ddof=1) + both.var(ddof=1)) / 3) ** 0.5  # of the difference of two means
-claim(bag_accuracy=unseen["bag"][0], causal_minus_bidirectional=causal.mean() - both.mean())
-claim(pretraining_gain_in_standard_errors=(tuned.mean() - both.mean()) / error)
+both, causal, tuned, _ = (np.array(unseen[name]) for name in networks)
+gain = {"causal": causal.mean() - both.mean(), "pretraining": tuned.mean() - both.mean()}
+for name, one in (("causal", causal), ("pretraining", tuned)):  # in standard errors
+    gain[name] /= ((one.var(ddof=1) + both.var(ddof=1)) / 3) ** 0.5
+claim(bag_accuracy=unseen["bag"][0])
+claim(causal_gain=gain["causal"], pretraining_gain_in_standard_errors=gain["pretraining"])
 
 # %% [markdown]
-# All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from random weights the causal networks are ahead on average (a single seed can say the opposite). Pre-trained, the two kinds can't be told apart, and three seeds don't show that pre-training helps: its gain is less than three standard errors, and with so few seeds it takes that much.
+# All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from random weights the causal networks are ahead, by more than two standard errors. Pre-trained, the two kinds can't be told apart. And pre-training isn't shown to help: it read the same 2,176 statements that have their labels here. BERT's case is another, much text and few labels.
 #
-# Why no gain? Filling a blank needs the words on its right; the last token has the whole statement on its left anyway. (Elsewhere it pays: of encoders and decoders trained alike on two trillion tokens, an encoder of 400 million weights beat a decoder of a billion on MNLI, a test of inference; Weller et al. 2025.)
+# Why no gain? Filling a blank needs the words on its right; the last token has the whole statement on its left anyway. Why causal networks are ahead, we don't know. (Elsewhere they aren't: of encoders and decoders trained alike on two trillion tokens, an encoder of 400 million parameters beat a decoder of a billion on MNLI, where a text is judged to follow from another or not; Weller et al. 2025.)
 #
 # <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
 #
-# Do they tell the dry cake from the dry walk now? Neither statement was in the training.
+# Do they tell the dry cake from the dry walk now? *Today it was a dry …* is a template that none has seen.
 
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -586,21 +585,24 @@ def good(text):  # each one's probability; words that the statements don't have 
     return {k: [one(x)[0].softmax(0)[1].item() for one in methods[k]] for k in methods}
 
 
-dry = [f"we had a dry {thing} today ." for thing in ("cake", "walk")]
-cake, walk = map(good, dry)
-plt.figure(figsize=(6.4, 3.6))
-for k, (name, color) in enumerate(zip(methods, ("0.4", *["C0", "C1"] * 2), strict=True)):
-    x = np.array([0, 1]) + 0.02 * k
-    plt.plot(x, [cake[name], walk[name]], "o-", color=color, alpha=0.6)
-plt.text(1.04, walk["bag"][0], "bag", color="0.4", va="center")
-plt.xticks([0.04, 1.04], ["dry cake", "dry walk"])
-plt.gca().set(ylabel="probability of good", title="Networks know when dry is good")
-figure("dry", alt="The bag's line falls; nearly all of the networks' lines rise from 0 to 1.")
-better = [np.subtract(walk[name], cake[name]).mean() for name in methods]
-claim(dry_walk_over_cake=np.mean(better[1:]), dry_walk_over_cake_for_the_bag=better[0])
+def dots(ax, values, **options):  # a row for each kind of network, a dot for each
+    for row, (name, color) in enumerate(zip(methods, ("0.4", *["C0", "C1"] * 2), strict=True)):
+        ax.plot(values[name], [-row] * len(values[name]), "o", color=color, alpha=0.7)
+    ax.set(ylim=(-4.6, 0.6), **options)
+    ax.set_yticks(range(0, -5, -1), [name.replace(", ", ",\n") for name in methods], fontsize=9)
+
+
+judged, axes = [], plt.subplots(1, 2, figsize=(7, 3), sharex=True, sharey=True)[1]
+for ax, there in zip(axes, (things[:3], things[3:]), strict=True):
+    found = [good(f"today it was a dry {thing} .") for thing in there]
+    judged.append({name: np.mean([one[name] for one in found], 0) for name in methods})
+    dots(ax, judged[-1], title=f"dry {', '.join(there)}", xlabel="probability of good")
+figure("dry", alt="Pre-trained bidirectional networks are at 0 in the kitchen and at 1 outdoors.")
+over = [np.mean(judged[1][name]) - np.mean(judged[0][name]) for name in methods]
+claim(dry_told_apart_by_pretrained_encoders=over[3], dry_told_apart_by_the_bag=over[0])
 
 # %% [markdown]
-# **That is what the embedding couldn't do**, and the bag can't: it takes the cake for the better one. In most networks, *dry* now means one thing in the kitchen and another outdoors. (Blue is bidirectional, orange causal.)
+# **Those that read both ways and were pre-trained do, each of them.** Of the others, some do. The bag hardly does, although it counts *dry cake* and *dry walk*: with *not* and *but* around, each stands under both labels. (In the causal networks, orange, the vector of *dry* itself hasn't moved; the last token puts the two words together.)
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first.
 
@@ -613,7 +615,7 @@ def judge(lines):
             print(f"   {name:26}", *(f"{each:.2f}" for each in p))
 
 
-type_text(judge, "\n".join(dry))
+type_text(judge, "we had a dry cake today .\nwe had a dry walk today .")
 
 # %% [markdown]
 # ## 10.6 The same training, another network
@@ -636,17 +638,13 @@ claim(widest_spread_of_a_kind=max(map(np.ptp, nobody)))
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 panels = plt.subplots(2, 2, figsize=(7, 5), sharex=True, sharey=True)[1].flat
 for ax, (kind, values) in zip(panels, score.items(), strict=True):
-    for row, (name, color) in enumerate(zip(methods, ("0.4", *["C0", "C1"] * 2), strict=True)):
-        ax.plot(values[name], [-row] * len(values[name]), "o", color=color, alpha=0.7)
+    dots(ax, values, title=kind, xlim=(-4, 104))
     ax.axvline(50, color="black", linestyle=":", zorder=0)
-    ax.set(ylim=(-4.6, 0.6), xlim=(-4, 104))
-    ax.set_yticks(range(0, -5, -1), [name.replace(", ", ",\n") for name in methods], fontsize=9)
-    ax.set_title(kind)
 plt.suptitle("Accuracy (%): 'not' defeats the bag, and 'nobody' is a lottery")
 figure("by-kind", alt="Four panels of dots: above 50 for not, from 0 to 100 for nobody.")
 
 # %% [markdown]
-# *Not* flips a statement, and the bag, which adds up its words, falls below chance (dotted); every network is above it. But look at the last panel. *Nobody found the letter torn today* is good news; what do the networks say?
+# *Not* flips a statement, and the bag, which adds up its words, falls below chance (dotted); every network is above it. (On *but* it beats most of them.) But look at the last panel. *Nobody found the letter torn today* is good news; what do the networks say?
 
 # %% tags=["nbval-ignore-output"]
 judge("they found the letter torn today .\nnobody found the letter torn today .")
@@ -657,7 +655,7 @@ judge("they found the letter torn today .\nnobody found the letter torn today ."
 # It need not even be the seed: adding up the same numbers in another order, which changes their last digits, can be enough, so on your machine the dots lie elsewhere. The same was seen in a hundred BERTs, fine-tuned alike but for the seed (McCoy, Min and Linzen 2020). **Equal in training is not equal**: report seeds, not a network, and test what you need by itself.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 30 minutes).** A suspicion: in `nobody found the {s} {o} so {r} .` what people did gives the answer away, so a network may learn to skip *nobody* in first position, a **shortcut** (Geirhos et al. 2020). Break it: draw the reaction of these 64 statements at random, keep their labels, and train anew with three seeds (about 8 seconds a run). But what would you conclude without the third row? Do the same in `{w} found the {s} {x} so {r} .`, where there is no *nobody*.
+# > **Exercise 10.4 (investigate, 30 minutes).** A suspicion: in `nobody found the {s} {o} so {r} .` what people did gives the answer away, so a network may learn to skip *nobody* in first position, a **shortcut** (Geirhos et al. 2020). Break it: draw the reaction of these 64 statements at random, keep their labels, put them at the end of `part`, and train anew with three seeds (about 8 seconds a run). But what would you conclude without the third row? Do the same in `{w} found the {s} {x} so {r} .`, where there is no *nobody*.
 #
 # |reactions at random in|*nobody … today*, seeds 0, 1, 2|the other new templates|
 # |---|---|---|
@@ -679,12 +677,12 @@ judge("they found the letter torn today .\nnobody found the letter torn today ."
 # > # then fine_tune(None, seed, part=...), accuracy(..., nobody)
 # > ```
 # >
-# > <details><summary>What we found</summary>Bidirectional, from random weights, the changed statements at the end of <code>part</code>, seeds 0, 1 and 2: 38, 22 and 31 with nothing changed; 91, 97 and 100 with the <em>nobody</em> statements; 75, 53 and 50 with the others. On the other new templates: 87, 81, 87; 87, 77, 86; 89, 80, 86. So the suspicion holds, but the control lifts all three as well, by 19 to 37 points: without it you would have given that template the whole credit.</details>
+# > <details><summary>What we found</summary>Bidirectional, from random weights, seeds 0, 1 and 2: 38, 22 and 31 with nothing changed; 91, 97 and 100 with the <em>nobody</em> statements; 75, 53 and 50 with the others. On the other new templates: 87, 81, 87; 87, 77, 86; 89, 80, 86. So the suspicion holds, but the control lifts all three as well, by 19 to 37 points. And it is a lottery, too: changed where they stand instead of at the end, the others gave 89, 61 and 19.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch words from either side: one head of the trained encoder finds *cake* and brings its topic to *dry*, without labels. With labels, *dry* turns out badly for a cake and well for a walk. But a GPT, asked cleverly, fills blanks better, and for one label of a whole statement reading one way did no worse.
+# - **What does attention learn if it may look both ways?** To fetch words from either side: in four of six encoders, one head brings the topic of *cake* to *dry*, without labels. With labels, those encoders know where dry is good. But a GPT that tries every word fills blanks better, and for one label of a whole statement reading one way did no worse.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
 # - Controls: an untrained network, a word with one meaning, a head switched off, a bag of words; and three seeds, where one would have told any story.
 #
