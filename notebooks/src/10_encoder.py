@@ -242,7 +242,7 @@ figure("padding", alt="Five statements as rows of words; the short ones end in w
 # The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 are no words (`[PAD]`, `[CLS]`, `[SEP]`, which BERT puts between two texts, and `[MASK]`, which is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
+# > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 are no words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
 # >
 # > <details><summary>Hint 1</summary>First <code>chosen</code>, a mask of True and False. The targets are −100 wherever it is False.</details>
 # > <details><summary>Hint 2</summary><code>torch.where(condition, a, b)</code> takes numbers for a or b, too. Two of them in a row make the inputs.</details>
@@ -315,7 +315,7 @@ encoders = [pretrain(seed, hide_some) for seed in range(6)]
 gpts = [pretrain(seed, next_words) for seed in range(3)]
 
 # %% [markdown]
-# **Predict.** Now hide one word at a time, in statements of templates that no model has seen. What fraction do the encoders recover? Always answering with the full stop is right 8 % of the time. (Which words we ask for is drawn. Each gets its own copy of the statement, with one blank. A GPT predicts it from the words before.)
+# **Predict.** Now hide one word at a time, in statements of templates that no model has seen. What fraction do the encoders recover? Always answering with the full stop is right 8 % of the time. (Each drawn word gets its own copy of the statement, with one blank. A GPT predicts it from the words before.)
 
 # %% tags=["predict"]
 guess = None  # a fraction, such as 0.3
@@ -429,7 +429,7 @@ for ax, one, name in zip(axes, (untrained[0], encoders[0]), ("untrained", "train
 figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is half, or nothing. (Another head rests on the full stop, as BERT's do on `[SEP]` and full stops: Clark et al. 2019.)
+# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is half, or nothing. (Another head rests on the full stop, as some of BERT's do: Clark et al. 2019.)
 #
 # A weight is not yet a use. What is in the vector of *dry* now? If it were its topic, *dry soup* would be further from *dry walk* than from *dry stew*. So divide: the mean distance between things of two topics by that between two things of one. (Untrained it is about 1.) A word with *one* meaning is our control: *tasty*.
 
@@ -571,7 +571,7 @@ claim(causal_gain=gain["causal"], pretraining_gain_in_standard_errors=gain["pret
 # %% [markdown]
 # All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from random weights the causal networks are ahead, by more than two standard errors. Pre-trained, the two kinds can't be told apart. And pre-training isn't shown to help: it read the same 2,176 statements that have their labels here. BERT's case is another, much text and few labels.
 #
-# Why no gain? Filling a blank needs the words on its right; the last token has the whole statement on its left anyway. Why causal networks are ahead, we don't know. (Elsewhere they aren't: of encoders and decoders trained alike on two trillion tokens, an encoder of 400 million parameters beat a decoder of a billion on MNLI, where a text is judged to follow from another or not; Weller et al. 2025.)
+# Why no gain? Filling a blank needs the words on its right; the last token has the whole statement on its left anyway. Why causal networks are ahead, we don't know. (Elsewhere they aren't: of encoders and decoders trained alike on two trillion tokens, an encoder of 400 million parameters beat a decoder of a billion at judging whether one text follows from another; Weller et al. 2025.)
 #
 # <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
 #
