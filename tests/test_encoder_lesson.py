@@ -1,15 +1,13 @@
 """What lesson 10 states and no cell of it measures, by its own models and loops."""
 
 import ast
-import random
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from coursekit.data.statements import DOMAINS, REACTIONS, number_words, statements
+from coursekit.data.statements import DOMAINS, number_words, statements
 from tools.source import find_lessons, load
 
 KEPT = {"train", "ids", "our_layer", "readable", "hide", "tokens"}
@@ -86,24 +84,19 @@ def test_one_way_is_better_with_another_split_and_another_head_too(lesson, chang
 
 
 @pytest.mark.lesson
-def test_with_reactions_that_say_nothing_nobody_is_read(lesson):
+def test_the_order_of_the_same_statements_decides_what_is_learned_of_nobody(lesson):
     train, _, test = statements()
     nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
     template = "nobody found the {s} {o} so {r} ."
     full = [one for one in train if one.template == template]
-    draw, reactions = random.Random(0), sum(REACTIONS, ())
-    loose = [
-        replace(one, text=one.text.split(" so ")[0] + f" so {draw.choice(reactions)} .")
-        for one in full
-    ]
-    broken = [one for one in train if one.template != template] + loose
+    moved = [one for one in train if one.template != template] + full
 
     def right(part):
         models = [lesson["fine_tune"](None, seed, part=part) for seed in (0, 2)]
         return np.mean([lesson["accuracy"](model, nobody) for model in models])
 
     assert len(nobody) == len(full) == 64
-    assert right(train) + 30 < right(broken)
+    assert abs(right(moved) - right(train)) > 10
 
 
 def _average(lesson):

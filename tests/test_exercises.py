@@ -24,6 +24,7 @@ RIGHT = [(check, right) for check, (rights, _) in ROWS.items() for right in righ
 REFUSES_WRITING = {
     start.check_centre_rows,
     recurrence.check_lstm_step,
+    encoder.check_encoder_layer,
     encoder.check_hide_tokens,
 }
 WRONG = [(check, wrong, call) for check, (_, all_) in ROWS.items() for wrong, call in all_.items()]

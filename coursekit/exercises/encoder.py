@@ -51,15 +51,33 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
         (x, by_head.bool(), _Block(4, 2)),
     ]
 
-    def reference(x: Tensor, allowed: Tensor, block: _Block) -> Tensor:
+    @wraps(solution)
+    def with_gradient(x: Tensor, allowed: Tensor, block: _Block) -> Tensor | dict[str, Tensor]:
+        leaf = x.clone().requires_grad_()
+        given = leaf.clone()
+        y = solution(given, allowed, block)
+        if not torch.equal(given, x):
+            raise ValueError("it changed the x it was given: make a new one")
+        if not isinstance(y, Tensor) or y.shape != x.shape:
+            return y
+        (gradient,) = torch.autograd.grad(y.square().sum(), leaf, materialize_grads=True)
+        return {"output": y.detach(), "gradient of x": gradient}
+
+    def layer(x: Tensor, allowed: Tensor, block: _Block) -> Tensor:
         parts, width = block.attention, x.shape[-1] // block.attention.n_head
         masks = allowed.expand(-1, parts.n_head, -1, -1).unbind(1)
         q, k, v = (part(x).split(width, -1) for part in (parts.q, parts.k, parts.v))
         heads = map(F.scaled_dot_product_attention, q, k, v, masks)
         x = block.norm_1(x + parts.out(torch.cat([*heads], -1)))
-        return block.norm_2(x + block.feed_forward(x)).detach()
+        return block.norm_2(x + block.feed_forward(x))
 
-    agree(solution, reference, cases, tolerance=1e-5)
+    def reference(x: Tensor, allowed: Tensor, block: _Block) -> dict[str, Tensor]:
+        x = x.clone().requires_grad_()
+        y = layer(x, allowed, block)
+        (gradient,) = torch.autograd.grad(y.square().sum(), x)
+        return {"output": y.detach(), "gradient of x": gradient}
+
+    agree(with_gradient, reference, cases, tolerance=1e-4)
 
 
 def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:

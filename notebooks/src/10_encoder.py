@@ -233,7 +233,7 @@ figure("padding", alt="Five statements as rows of words; the short ones end in w
 # %% [markdown]
 # ## 10.3 Learning from masked tokens
 #
-# A GPT trains on any text, because the next word is the label. An encoder sees the next word. So hide some words and have the model predict them: **masked language modelling**. BERT chooses 15 % of the tokens. If all of these became `[MASK]`, the encoder would train on no text without it, and later read none with it. So, of the chosen ones,
+# A GPT trains on any text, because the next word is the label. An encoder sees the next word. So hide some words and have the model predict them: **masked language modelling**. BERT chooses 15 % of the tokens. If all of these became `[MASK]`, the encoder would train only on text with `[MASK]`, and later read only text without. So, of the chosen ones,
 #
 # - 80 % become `[MASK]`,
 # - 10 % become a random word,
@@ -364,7 +364,7 @@ rate("a GPT that tries every word", [try_every_word(one) for one in gpts])
 claim_order(a_gpt_that_tries_beats_both=(loss["a GPT that tries every word"], loss["both sides"]))
 
 # %% [markdown]
-# Now the GPT is ahead, and well. But it needs 72 passes for a blank, where the encoder fills all in one. (Nor is 15 % the last word: for a large BERT, 40 % did better; Wettig et al. 2023.)
+# Now the GPT is well ahead. It had about seven times as many targets in as many steps; whether that is why, we haven't tested. But it needs 72 passes for a blank, where the encoder needs one.
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -429,7 +429,7 @@ for ax, one, name in zip(axes, (untrained[0], encoders[0]), ("untrained", "train
 figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words alike; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is half, or nothing. (Another head rests on the full stop, as some of BERT's do: Clark et al. 2019.)
+# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words evenly; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is less, down to nothing. (Another head rests on the full stop, as some of BERT's do: Clark et al. 2019.)
 #
 # A weight is not yet a use. What is in the vector of *dry* now? If it were its topic, *dry soup* would be further from *dry walk* than from *dry stew*. So divide: the mean distance between things of two topics by that between two things of one. (Untrained it is about 1.) A word with *one* meaning is our control: *tasty*.
 
@@ -452,7 +452,7 @@ for word in ("dry", "tasty"):
     claim(**{f"two_topics_{word}": np.mean(ratio)})
 
 # %% [markdown]
-# *Tasty* does it, too. So these are no two meanings: **the vector picks up the topic of its statement**. Does the orange head bring it? Switch the head off, an **ablation**, and look how much of the effect, the ratio above 1, is left.
+# *Tasty* does it, too. So these are not two meanings: **the vector picks up the topic of its statement**. Does the orange head bring it? Switch the head off, an **ablation**, and look how much of the effect, the ratio above 1, is left.
 #
 # **Predict.** Seed 0 has a ratio of 1.67. How much is left without that head?
 
@@ -490,7 +490,7 @@ ax.set(ylim=(0.9, 3.3), ylabel="two topics / one topic", title="Often, one head 
 figure("without-a-head", alt="In four of six seeds the ratio falls towards 1 without the head.")
 
 # %% [markdown]
-# In four of six networks, that head brings the topic: without it, a third of the effect is left at most, and without another (the one that matters most is drawn) most of it. In seed 5 the topic comes without such a head, and in seed 3 a head gives *cake* 0.42 of its weight and brings nothing: **a weight is not a use**. (What an encoder makes of a word is its **contextual embedding**. Trained further, on pairs of texts that belong together, such vectors serve search.)
+# In four of six networks, that head brings the topic: without it, a third of the effect is left at most, and without another (the one that matters most is drawn) most of it. In seed 5 the topic comes without such a head, and in seed 3 a head gives *cake* 0.42 of its weight though there is hardly any topic in the vector: **a weight is not a use**. (What an encoder makes of a word is its **contextual embedding**. Trained further, on pairs of texts that belong together, such vectors serve search.)
 #
 # ## 10.5 Learning from labels
 #
@@ -575,7 +575,7 @@ claim(causal_gain=gain["causal"], pretraining_gain_in_standard_errors=gain["pret
 #
 # <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
 #
-# Do they tell the dry cake from the dry walk now? *Today it was a dry …* is a template that none has seen.
+# Do they tell the dry cake from the dry walk now? *Today it was a dry …* is a template that none of them has seen.
 
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -602,7 +602,7 @@ over = [np.mean(judged[1][name]) - np.mean(judged[0][name]) for name in methods]
 claim(dry_told_apart_by_pretrained_encoders=over[3], dry_told_apart_by_the_bag=over[0])
 
 # %% [markdown]
-# **Those that read both ways and were pre-trained do, each of them.** Of the others, some do. The bag hardly does, although it counts *dry cake* and *dry walk*: with *not* and *but* around, each stands under both labels. (In the causal networks, orange, the vector of *dry* itself hasn't moved; the last token puts the two words together.)
+# **All three pre-trained bidirectional networks do.** Of the others, some do. The bag hardly does, although it counts *dry cake* and *dry walk*: with *not* and *but* around, each stands under both labels. (In the causal networks, orange, the vector of *dry* is the same before *cake* and *walk*; the last token puts the two words together.)
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first.
 
@@ -644,7 +644,7 @@ plt.suptitle("Accuracy (%): 'not' defeats the bag, and 'nobody' is a lottery")
 figure("by-kind", alt="Four panels of dots: above 50 for not, from 0 to 100 for nobody.")
 
 # %% [markdown]
-# *Not* flips a statement, and the bag, which adds up its words, falls below chance (dotted); every network is above it. (On *but* it beats most of them.) But look at the last panel. *Nobody found the letter torn today* is good news; what do the networks say?
+# *Not* flips a statement, and the bag, which adds up its words, falls below chance (dotted); every network is above it. But look at the last panel. *Nobody found the letter torn today* is good news; what do the networks say?
 
 # %% tags=["nbval-ignore-output"]
 judge("they found the letter torn today .\nnobody found the letter torn today .")
@@ -655,13 +655,14 @@ judge("they found the letter torn today .\nnobody found the letter torn today ."
 # It need not even be the seed: adding up the same numbers in another order, which changes their last digits, can be enough, so on your machine the dots lie elsewhere. The same was seen in a hundred BERTs, fine-tuned alike but for the seed (McCoy, Min and Linzen 2020). **Equal in training is not equal**: report seeds, not a network, and test what you need by itself.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 30 minutes).** A suspicion: in `nobody found the {s} {o} so {r} .` what people did gives the answer away, so a network may learn to skip *nobody* in first position, a **shortcut** (Geirhos et al. 2020). Break it: draw the reaction of these 64 statements at random, keep their labels, put them at the end of `part`, and train anew with three seeds (about 8 seconds a run). But what would you conclude without the third row? Do the same in `{w} found the {s} {x} so {r} .`, where there is no *nobody*.
+# > **Exercise 10.4 (investigate, 30 minutes).** A suspicion: in `nobody found the {s} {o} so {r} .` what people did gives the answer away, so a network may learn to skip *nobody* in first position, a **shortcut** (Geirhos et al. 2020). Break it: draw the reaction of these 64 statements at random, keep their labels, put them at the end of `part`, and train anew with three seeds (about 8 seconds a run). And two controls: the same in `{w} found the {s} {x} so {r} .`, where there is no *nobody*, and the 64 statements at the end, but *unchanged*. What would you conclude without them?
 #
 # |reactions at random in|*nobody … today*, seeds 0, 1, 2|the other new templates|
 # |---|---|---|
 # |nothing|||
 # |*nobody found … so …*|||
 # |*we found … so …*|||
+# |nothing, but the 64 at the end|||
 #
 # > One statement, to start with:
 # >
@@ -677,12 +678,12 @@ judge("they found the letter torn today .\nnobody found the letter torn today ."
 # > # then fine_tune(None, seed, part=...), accuracy(..., nobody)
 # > ```
 # >
-# > <details><summary>What we found</summary>Bidirectional, from random weights, seeds 0, 1 and 2: 38, 22 and 31 with nothing changed; 91, 97 and 100 with the <em>nobody</em> statements; 75, 53 and 50 with the others. On the other new templates: 87, 81, 87; 87, 77, 86; 89, 80, 86. So the suspicion holds, but the control lifts all three as well, by 19 to 37 points. And it is a lottery, too: changed where they stand instead of at the end, the others gave 89, 61 and 19.</details>
+# > <details><summary>What we found</summary>Bidirectional, from random weights, seeds 0, 1 and 2: 38, 22 and 31 with nothing changed; 91, 97 and 100 with the <em>nobody</em> statements; 75, 53 and 50 with the others. On the other new templates: 87, 81, 87; 87, 77, 86; 89, 80, 86. That looks like a proof, until the last row: 84, 89 and 69 (90, 75, 90 on the others) for the same statements in another order. Most of the gain is luck of the draw; what is left isn't shown with three seeds.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch words from either side: in four of six encoders, one head brings the topic of *cake* to *dry*, without labels. With labels, those encoders know where dry is good. But a GPT that tries every word fills blanks better, and for one label of a whole statement reading one way did no worse.
+# - **What does attention learn if it may look both ways?** To fetch words that come later: in four of six encoders, one head brings the topic of *cake* to *dry*, without labels. With labels, pre-trained encoders tell the dry cake from the dry walk. But a GPT that tries every word fills blanks better, and for one label of a whole statement reading one way did no worse.
 # - An encoder: the block you know, with a mask for padding instead of the causal one.
 # - Controls: an untrained network, a word with one meaning, a head switched off, a bag of words; and three seeds, where one would have told any story.
 #

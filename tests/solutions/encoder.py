@@ -34,6 +34,10 @@ def layer_by_pytorch(x, allowed, block):
     return layer_by(torch.nn.functional.scaled_dot_product_attention)(x, allowed, block)
 
 
+def layer_without_gradient(x, allowed, block):
+    return layer_by_softmax(x.detach(), allowed, block)
+
+
 def layer_norm_first(x, allowed, block):
     x = x + mix(block.norm_1(x), allowed, block.attention)
     return x + block.feed_forward(block.norm_2(x))
@@ -285,6 +289,7 @@ ROWS = {
     encoder.check_encoder_layer: (
         [layer_by_softmax, layer_by_pytorch],
         {
+            layer_without_gradient: "block of 1 heads",
             layer_norm_first: "block of 1 heads",
             layer_without_addition: "block of 1 heads",
             layer_norms_exchanged: "block of 1 heads",
