@@ -109,6 +109,22 @@ def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:
     agree(as_one_row, reference, cases, same_dtype=True)
 
 
+def check_mean_vector(solution: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """Check a mean over the tokens of each text, without those of padding."""
+    g = torch.Generator().manual_seed(10)
+    whole, padded = torch.ones(1, 2), torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0]])
+    cases = [
+        (draw_quarters(g, 1, 2, 3), whole.bool()),
+        (draw_quarters(g, 2, 4, 2), padded.bool()),
+    ]
+
+    def reference(vectors: Tensor, present: Tensor) -> Tensor:
+        pairs = zip(vectors, present, strict=True)
+        return torch.stack([text[here].mean(0) for text, here in pairs])
+
+    agree(solution, reference, cases)
+
+
 def check_hide_tokens(
     solution: Callable[[Tensor, Tensor, Tensor, Tensor], Mapping[str, Tensor]],
 ) -> None:

@@ -179,6 +179,32 @@ class MaskedTokenModel(nn.Module):
         return self.head(self.norm(self.activation(self.transform(x))))
 
 
+def mean_present(
+    vectors: Float[Tensor, "B T C"], present: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B C"]:
+    """Return one vector for each text: the mean of those of its tokens, without padding.
+
+    Reimers and Gurevych 2019, section 3 ("mean").
+
+    Args:
+        vectors: of each token; what stands at padding may be anything, even no number.
+        present: which tokens are not padding.
+
+    Raises:
+        ValueError: if a row is all padding.
+
+    Example:
+        >>> vectors = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]]])
+        >>> mean_present(vectors, torch.tensor([[True, True, False]]))
+        tensor([[2., 4.]])
+    """
+    if not present.any(1).all():
+        empty = int((~present.any(1)).int().argmax())
+        raise ValueError(f"text {empty} is all padding: give each text a token or more")
+    total = vectors.masked_fill(~present[..., None], 0).sum(1)
+    return total / present.sum(1, keepdim=True)
+
+
 def from_bert(weights: Mapping[str, Tensor], n_head: int | None = None) -> Encoder:
     """Build an encoder from weights under the names of the published BERT, such as its file's.
 

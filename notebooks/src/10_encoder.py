@@ -3,13 +3,13 @@
 #
 # A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? The **encoder**, one half of the transformer, does.
 #
-# **Afterwards you can** write an encoder, train it on masked tokens and on labels, and find out with controls what it has learned.
+# **Afterwards you can** write an encoder, train it on masked tokens, find out with controls what it has learned, and put that to use with four labels.
 #
 # **Before**: lessons 6 (attention, heads, the block, a GPT you wrote), 2 and 2b (training, standard errors) and 9 (logistic regression).
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the encoder is that of Vaswani et al. (2017); BERT (Bidirectional Encoder Representations from Transformers), masked tokens and the rule of 15, 80, 10 and 10 per cent are by Devlin et al. (2019). All statements here were written for this course.
+# **Sources**: the encoder comes from Vaswani et al. (2017). Learned positions, the GELU, masked tokens and the rule of 15, 80, 10 and 10 per cent are those of BERT (Bidirectional Encoder Representations from Transformers; Devlin et al. 2019). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from copy import deepcopy
@@ -107,7 +107,7 @@ figure("pre-and-post-norm", alt="Two blocks: norms before each part, or after ea
 # > **Exercise 10.1 (build, 20 minutes).** Write the layer of an encoder: attention with any mask, then the feed-forward network, as drawn on the right. `x` is (B, T, C); `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s (what is not allowed gets the weight 0). `block.attention` has four linear maps, `q`, `k`, `v` and `out`, and a number of heads, `n_head`. The rest is called `block.norm_1`, `block.norm_2` and `block.feed_forward`.
 # >
 # > <details><summary>Hint 1</summary><code>part.unflatten(-1, (n_head, -1)).transpose(1, 2)</code> has the shape (B, H, T, D). After the heads, <code>.transpose(1, 2).flatten(-2)</code> puts them side by side again, for <code>out</code>.</details>
-# > <details><summary>Hint 2</summary>Which score becomes a weight of exactly 0 in the softmax?</details>
+# > <details><summary>Hint 2, by symptom</summary><em>Shapes don't fit</em>: after <code>unflatten</code> the heads still stand behind the positions. <em>Wrong only where something is forbidden</em>: which score becomes a weight of exactly 0 in the softmax? <em>Right up to the end</em>: the second sum starts from what the first norm gave.</details>
 
 
 # %% tags=["stub"]
@@ -130,7 +130,7 @@ def encoder_layer(x, allowed, block):
 
 
 # %% [markdown]
-# The encoder is a stack of these. Before the first, each token gets the sum of two vectors, one for the word and one for its position, normalised. (`causal` puts the mask of lesson 6 back on; `depth` stops after so many layers, to look inside.)
+# The encoder is a stack of these. Before the first, each token gets the sum of two vectors, one for the word and one for its position, normalised. Ours is small, 32 channels and two layers, so that it trains in seconds. (`causal` puts the mask of lesson 6 back on; `depth` stops after so many layers, to look inside.)
 
 # %%
 from coursekit.layers.block import Block, FeedForward
@@ -147,7 +147,7 @@ class OurEncoder(nn.Module):
     def __init__(self, vocab_size, d=32, n_layer=2, n_head=4, causal=False):
         super().__init__()
         self.embedding, self.positions = nn.Embedding(vocab_size, d), nn.Embedding(24, d)
-        nn.init.normal_(self.positions.weight, std=0.2)
+        nn.init.normal_(self.positions.weight, std=0.2)  # of words 1: they come first
         self.embedding_norm, self.causal = nn.LayerNorm(d), causal
         self.blocks = nn.ModuleList(parts_of_a_layer(d, n_head) for _ in range(n_layer))
 
@@ -239,7 +239,7 @@ figure("padding", alt="Five statements as rows of words; the short ones end in w
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# So it can't trust any word that it sees, and has to make a useful vector at every position. The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 are no words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -293,19 +293,15 @@ def next_words(x, g):
 tokens = our_batch([one.text for one in train])
 
 
-def train_it(model, batches, loss, lr):
-    options = {"steps": 1000, "schedule": warm_up_cosine(1000), "clip": 1.0}
-    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss, **options)
-    return model.eval()
-
-
-def pretrain(seed, task):
+def pretrain(seed, task, steps=1000):
     torch.manual_seed(seed)
     encoder = OurEncoder(len(ids), causal=task is next_words)
     model, g = OurModel(encoder, len(ids)).to(device), torch.Generator().manual_seed(seed)
-    picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(1000))
-    batches = (task(x, g) for x in picks)
-    return train_it(model, batches, next_token_loss, lr=5e-3)  # a cross-entropy over all targets
+    picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(steps))
+    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
+    batches = (task(x, g) for x in picks)  # the loss is a cross-entropy over all targets
+    fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=next_token_loss, **options)
+    return model.eval()
 
 
 # %% tags=["nbval-ignore-output"]
@@ -336,7 +332,7 @@ def rate(name, by_seed):
     right = np.mean([(logits.argmax(1) == y).float().mean().item() for logits in by_seed])
     mean = np.mean([F.cross_entropy(logits, y).item() for logits in by_seed])
     loss[name] = Score(mean, on=y)  # and what it is measured on
-    print(f"{name:27} loss {mean:.2f}, right {right:.1%} (the mean of three seeds)")
+    print(f"{name:34} loss {mean:.2f}, right {right:.1%} (seeds: {len(by_seed)})")
     return right
 
 
@@ -364,7 +360,21 @@ rate("a GPT that tries every word", [try_every_word(one) for one in gpts])
 claim_order(a_gpt_that_tries_beats_both=(loss["a GPT that tries every word"], loss["both sides"]))
 
 # %% [markdown]
-# Now the GPT is well ahead. It had about seven times as many targets in as many steps; whether that is why, we haven't tested. But it needs 72 passes for a blank, where the encoder needs one.
+# Now the GPT is well ahead. It had seven times as many targets in as many steps: every word, not 15 %. Is that why? Give a GPT a seventh of the steps, and an encoder seven times as many.
+
+# %% tags=["nbval-ignore-output"]
+short = [pretrain(seed, next_words, steps=145) for seed in range(3)]
+rate("that GPT, a seventh of the steps", [try_every_word(one) for one in short])
+claim_order(as_many_targets=(loss["that GPT, a seventh of the steps"], loss["both sides"]))
+
+# %% tags=["nbval-ignore-output"]
+longer = pretrain(0, hide_some, steps=7000)
+with torch.no_grad():
+    logits = longer(one_blank)[every, at]
+claim(longer_encoder_right=rate("both sides, seven times the steps", [logits]))
+
+# %% [markdown]
+# Not the targets alone. With as many, the GPT still leads; and the encoder that trained longer gets more words right, but its loss hasn't fallen: where it is wrong, it is surer. What the encoder has left is speed: one pass for a blank, where this GPT makes 72. (And there are ways to learn from every token: ELECTRA is asked of each whether it was replaced; Clark et al. 2020.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -382,6 +392,23 @@ figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk;
 # %% [markdown]
 # Nobody told it what a cake is, and it fills in words that describe food; before *walk*, weather. *Dry* is in both lists.
 #
+# **Your turn.** Hide other words, one statement a line, in the words of the others.
+
+
+# %% tags=["live"]
+def fill(lines):  # the four likeliest words for each blank; unknown words are left out
+    for text in lines.splitlines():
+        x = our_batch([" ".join([word for word in text.split() if word in ids][:23])])
+        print(text)
+        for p in encoders[0](x)[x == 3].softmax(-1):
+            best = p.topk(4)
+            likely = (f"{list(ids)[i]} {v:.2f}" for v, i in zip(*best, strict=True))
+            print("   ", ", ".join(likely))
+
+
+type_text(fill, "we had a burnt [MASK] today .\n[MASK] found the [MASK] late today .")
+
+# %% [markdown]
 # ## 10.4 What attention learned
 #
 # What does *dry* read, in *we had a dry cake today*? We compute the attention weights of *dry* in the four heads of the last layer, as in lesson 6, for six untrained encoders and our six. And since a head that always reads the *next* word would find *cake*, too, our control is *we found the cake dry today*.
@@ -423,33 +450,33 @@ for ax, one, name in zip(axes, (untrained[0], encoders[0]), ("untrained", "train
     for i, head in enumerate(heads):
         weights = np.zeros((8, 8))
         weights[2 + i] = head
-        readers = ["dry" if row == 2 + i else "" for row in range(8)]
+        readers = [f"head {i + 1}" if row == 2 + i else "" for row in range(8)]
         attention_lines(ax, readers, words, weights, "C1" if i == best else "0.7")
     ax.set_title(f"{name}: what dry reads")
 figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), each *dry* on the left a head, orange the one that gives *cake* most. Untrained, *dry* reads all words evenly; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is less, down to nothing. (Another head rests on the full stop, as some of BERT's do: Clark et al. 2019.)
+# Each line is a weight (seed 0), orange those of the head that gives *cake* most. Untrained, *dry* reads all words evenly; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is less, down to nothing. (Another head rests on the full stop, as some of BERT's do: Clark et al. 2019.)
 #
-# A weight is not yet a use. What is in the vector of *dry* now? If it were its topic, *dry soup* would be further from *dry walk* than from *dry stew*. So divide: the mean distance between things of two topics by that between two things of one. (Untrained it is about 1.) A word with *one* meaning is our control: *tasty*.
+# A weight is not yet a use. What is in the vector of *dry* now? If it were its topic, *dry soup* would be further from *dry walk* than from *dry stew*. So divide: the mean distance between things of two topics by that between two things of one. A word with *one* meaning is our control: *tasty*.
 
 # %% tags=["nbval-ignore-output"]
 things = ["soup", "cake", "stew", "picnic", "walk", "parade"]
 
 
 @torch.no_grad()
-def topic_ratio(model, word):
-    x = our_batch([f"we had a {word} {thing} today ." for thing in things])
-    v = model.encoder(x, readable(x))[:, 4]  # the six vectors of this word
+def topic_ratio(model, word, form="we had a {1} {0} today ."):
+    x = our_batch([form.format(thing, word) for thing in things])
+    v = model.encoder(x, readable(x))[x == ids[word]]  # the six vectors of this word
     d = torch.cdist(v, v)
     same = (d[:3, :3].sum() + d[3:, 3:].sum()) / 12  # without the diagonal
     return (d[:3, 3:].mean() / same).item()
 
 
-for word in ("dry", "tasty"):
-    ratio = [topic_ratio(one, word) for one in encoders]
-    print(f"{word:5} two topics / one, by seed:", np.round(ratio, 2))
-    claim(**{f"two_topics_{word}": np.mean(ratio)})
+for name, models in {"untrained": untrained, "dry": encoders, "tasty": encoders}.items():
+    ratio = [topic_ratio(one, "tasty" if name == "tasty" else "dry") for one in models]
+    print(f"{name:9} two topics / one, by seed:", np.round(ratio, 2))
+    claim(**{f"two_topics_{name}": np.mean(ratio)})
 
 # %% [markdown]
 # *Tasty* does it, too. So these are not two meanings: **the vector picks up the topic of its statement**. Does the orange head bring it? Switch the head off, an **ablation**, and look how much of the effect, the ratio above 1, is left.
@@ -467,226 +494,167 @@ def without_head(model, head):  # 0 for what it hands on (8 of 32 channels)
     return rest
 
 
-whole, left, others = [], [], []
+whole, left, others, moved_left = [], [], [], []
+moved = "we found the {0} {1} today ."
 for one in encoders:
     best = look(one, dry_today)[:, t, t + 1].argmax().item()
     by_head = [topic_ratio(without_head(one, head), "dry") for head in range(4)]
     whole.append(topic_ratio(one, "dry"))
     left.append(by_head.pop(best))
     others.append(min(by_head))
+    both = (topic_ratio(m, "dry", moved) - 1 for m in (without_head(one, best), one))
+    moved_left.append(next(both) / next(both))
 compare_guess(guess, left[0])
 effect, without, rival = (np.array(values) - 1 for values in (whole, left, others))
-claim(heads_that_bring_the_topic=sum(without < effect / 2))
-claim(other_heads_that_do=sum(rival < effect / 2))
+brings = without < effect / 2
+claim(heads_that_bring_the_topic=sum(brings), other_heads_that_do=sum(rival < effect / 2))
+claim(left_where_cake_comes_first=np.mean(np.array(moved_left)[brings]))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(7.4, 3.2))[1]
 for k, (values, color) in enumerate(((effect, "0.6"), (rival, "C0"), (without, "C1"))):
     name = ("whole", "without another head", "without the head that reads cake most")[k]
     ax.bar(np.arange(6) + 0.27 * (k - 1), values, 0.25, bottom=1, color=color)
-    ax.text(2.6, 3.1 - 0.25 * k, name, color=color if k else "0.4", va="center")
+    ax.text(-0.4, 3.6 - 0.25 * k, name, color=color if k else "0.4", va="center")
 ax.set_xticks(range(6), [f"seed {seed}" for seed in range(6)])
-ax.set(ylim=(0.9, 3.3), ylabel="two topics / one topic", title="Often, one head brings the topic")
+ax.set(ylim=(0.9, 3.8), ylabel="two topics / one topic", title="Often, one head brings the topic")
 figure("without-a-head", alt="In four of six seeds the ratio falls towards 1 without the head.")
 
 # %% [markdown]
-# In four of six networks, that head brings the topic: without it, a third of the effect is left at most, and without another (the one that matters most is drawn) most of it. In seed 5 the topic comes without such a head, and in seed 3 a head gives *cake* 0.42 of its weight though there is hardly any topic in the vector: **a weight is not a use**. (What an encoder makes of a word is its **contextual embedding**. Trained further, on pairs of texts that belong together, such vectors serve search.)
+# In four of six networks, that head brings the topic: without it, a third of the effect is left at most, and without another (the one that matters most is drawn) most of it. The same head does it where *cake* stands before *dry*: there, a quarter is left on average. In seed 5 the topic comes without such a head, and in seed 3 a head gives *cake* 0.42 of its weight though there is hardly any topic in the vector: **a weight is not a use**.
 #
-# ## 10.5 Learning from labels
+# ## 10.5 Four labels
 #
-# Now one label for a whole statement: **text classification**. A head with two logits reads one vector, here that of the *last* token. (BERT's reads `[CLS]`, but in a causal network `[CLS]` has read nothing.)
+# What an encoder makes of a word is its **contextual embedding**. Ours were learned from text without labels. What are they good for? BERT's promise was: read much, then learn a task from little. So: name the topic of a new statement, after *four* labelled examples, one a topic.
 #
-# The encoder under the head starts from random weights, or from the **pre-trained** ones of 10.3; training those further is called **fine-tuning**. Each may be bidirectional or causal: four kinds of network, with three seeds each. (Each kind has the learning rate, of three or four, that did best on the validation statements.)
-
-
-# %%
-class OurClassifier(OurModel):
-    def forward(self, tokens):
-        last = (tokens > 0).sum(1) - 1
-        return super().forward(tokens)[range(len(tokens)), last]
-
-
-def read(part):
-    texts = our_batch([one.text for one in part])
-    return texts, torch.tensor([one.label for one in part], device=device)
-
-
-def fine_tune(start, seed, causal=False, part=train, lr=6e-3):
-    torch.manual_seed(seed)
-    model = OurClassifier(OurEncoder(len(ids), causal=causal), 2).to(device)
-    if start is not None:
-        model.encoder.load_state_dict(start.encoder.state_dict())
-    (x, y), g = read(part), torch.Generator().manual_seed(seed)
-    picks = (torch.randint(len(x), (64,), generator=g) for _ in range(1000))
-    return train_it(model, ((x[i], y[i]) for i in picks), F.cross_entropy, lr)
-
-
-# %% [markdown]
-# The rival is a **bag of words**: one weight per word, wherever it stands, and a sigmoid makes a probability of their sum (the logistic regression of lesson 9). Ours, from the library, also has a weight for each **bigram**, two neighbours.
-
-# %% [markdown]
-# **Predict.** From random weights, on templates that none has seen: which is best, `"bag"`, `"bidirectional"` or `"causal"`?
-
-# %% tags=["predict"]
-guess = None  # one of the three
-
-# %% tags=["nbval-ignore-output"]
-networks = {"bidirectional": [fine_tune(None, s) for s in range(3)]}
-networks["causal"] = [fine_tune(None, s, causal=True) for s in range(3)]
-
-# %% tags=["nbval-ignore-output"]
-networks["bidirectional, pre-trained"] = [fine_tune(encoders[s], s, lr=3e-3) for s in range(3)]
-networks["causal, pre-trained"] = [fine_tune(gpts[s], s, causal=True, lr=3e-3) for s in range(3)]
-
-# %% tags=["nbval-ignore-output"]
-from coursekit.models.bag import fit_bag
-
-methods = {"bag": [fit_bag(*read(train), vocab_size=len(ids), lowest=4, decay=1e-5)], **networks}
-
-
-def accuracy(model, part):  # per cent
-    x, y = read(part)
-    return 100 * (model(x).argmax(1) == y).float().mean().item()
-
-
-def by_method(part):
-    return {name: [accuracy(one, part) for one in methods[name]] for name in methods}
-
-
-learned, unseen = by_method(train), by_method(test)
-compare_guess(guess, max(list(methods)[:3], key=lambda name: np.mean(unseen[name])))
-print(f"{'':26} training   new templates, by seed   mean")
-for name in methods:
-    by_seed = " ".join(f"{v:.0f}" for v in unseen[name])
-    print(f"{name:26} {min(learned[name]):8.0f}   {by_seed:22} {np.mean(unseen[name]):6.0f}")
-
-# %% tags=["nbval-ignore-output"]
-both, causal, tuned, _ = (np.array(unseen[name]) for name in networks)
-gain = {"causal": causal.mean() - both.mean(), "pretraining": tuned.mean() - both.mean()}
-for name, one in (("causal", causal), ("pretraining", tuned)):  # in standard errors
-    gain[name] /= ((one.var(ddof=1) + both.var(ddof=1)) / 3) ** 0.5
-claim(bag_accuracy=unseen["bag"][0])
-claim(causal_gain=gain["causal"], pretraining_gain_in_standard_errors=gain["pretraining"])
-
-# %% [markdown]
-# All networks learn what they are shown. On new templates **reading both ways gained nothing here**: from random weights the causal networks are ahead, by more than two standard errors. Pre-trained, the two kinds can't be told apart. And pre-training isn't shown to help: it read the same 2,176 statements that have their labels here. BERT's case is another, much text and few labels.
-#
-# Why no gain? Filling a blank needs the words on its right; the last token has the whole statement on its left anyway. Why causal networks are ahead, we don't know. (Elsewhere they aren't: of encoders and decoders trained alike on two trillion tokens, an encoder of 400 million parameters beat a decoder of a billion at judging whether one text follows from another; Weller et al. 2025.)
-#
-# <details><summary>Is it the split, or the head?</summary>With another split of the templates, <code>statements(split=7)</code>, the causal networks are better, too, and so they are with a head that reads the mean of all vectors. A test of this course trains both, with the seeds 0 and 1.</details>
-#
-# Do they tell the dry cake from the dry walk now? *Today it was a dry …* is a template that none of them has seen.
-
-
-# %% tags=["figure", "nbval-ignore-output"]
-@torch.no_grad()
-def good(text):  # each one's probability; words that the statements don't have are left out
-    x = our_batch([" ".join(word for word in text.split()[:23] if word in ids)])
-    return {k: [one(x)[0].softmax(0)[1].item() for one in methods[k]] for k in methods}
-
-
-def dots(ax, values, **options):  # a row for each kind of network, a dot for each
-    for row, (name, color) in enumerate(zip(methods, ("0.4", *["C0", "C1"] * 2), strict=True)):
-        ax.plot(values[name], [-row] * len(values[name]), "o", color=color, alpha=0.7)
-    ax.set(ylim=(-4.6, 0.6), **options)
-    ax.set_yticks(range(0, -5, -1), [name.replace(", ", ",\n") for name in methods], fontsize=9)
-
-
-judged, axes = [], plt.subplots(1, 2, figsize=(7, 3), sharex=True, sharey=True)[1]
-for ax, there in zip(axes, (things[:3], things[3:]), strict=True):
-    found = [good(f"today it was a dry {thing} .") for thing in there]
-    judged.append({name: np.mean([one[name] for one in found], 0) for name in methods})
-    dots(ax, judged[-1], title=f"dry {', '.join(there)}", xlabel="probability of good")
-figure("dry", alt="Pre-trained bidirectional networks are at 0 in the kitchen and at 1 outdoors.")
-over = [np.mean(judged[1][name]) - np.mean(judged[0][name]) for name in methods]
-claim(dry_told_apart_by_pretrained_encoders=over[3], dry_told_apart_by_the_bag=over[0])
-
-# %% [markdown]
-# **All three pre-trained bidirectional networks do.** Of the others, some do. The bag hardly does, although it counts *dry cake* and *dry walk*: with *not* and *but* around, each stands under both labels. (In the causal networks, orange, the vector of *dry* is the same before *cake* and *walk*; the last token puts the two words together.)
-#
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one statement a line, in the words of the others, and note the right answers first.
-
-
-# %% tags=["live"]
-def judge(lines):
-    for text in lines.splitlines():
-        print(text)
-        for name, p in good(text).items():
-            print(f"   {name:26}", *(f"{each:.2f}" for each in p))
-
-
-type_text(judge, "we had a dry cake today .\nwe had a dry walk today .")
-
-# %% [markdown]
-# ## 10.6 The same training, another network
-#
-# What do they get wrong? All new templates, then three kinds of them, a dot a network:
-
-# %% tags=["nbval-ignore-output"]
-kinds = {  # each by an example
-    "all": lambda form: True,
-    "it was a dry cake but …": lambda form: " but " in form,
-    "it was not a dry cake today": lambda form: " not " in form and "{r}" not in form,
-    "nobody found the cake dry today": lambda form: "nobody" in form,
-}
-score = {k: by_method([one for one in test if holds(one.template)]) for k, holds in kinds.items()}
-bag, *others = score["it was not a dry cake today"].values()
-claim(bag_on_not=bag[0], networks_on_not_at_least=min(map(min, others)))
-_, *nobody = score["nobody found the cake dry today"].values()
-claim(widest_spread_of_a_kind=max(map(np.ptp, nobody)))
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-panels = plt.subplots(2, 2, figsize=(7, 5), sharex=True, sharey=True)[1].flat
-for ax, (kind, values) in zip(panels, score.items(), strict=True):
-    dots(ax, values, title=kind, xlim=(-4, 104))
-    ax.axvline(50, color="black", linestyle=":", zorder=0)
-plt.suptitle("Accuracy (%): 'not' defeats the bag, and 'nobody' is a lottery")
-figure("by-kind", alt="Four panels of dots: above 50 for not, from 0 to 100 for nobody.")
-
-# %% [markdown]
-# *Not* flips a statement, and the bag, which adds up its words, falls below chance (dotted); every network is above it. But look at the last panel. *Nobody found the letter torn today* is good news; what do the networks say?
-
-# %% tags=["nbval-ignore-output"]
-judge("they found the letter torn today .\nnobody found the letter torn today .")
-
-# %% [markdown]
-# All are sure of the first. On the second, networks of one kind, which differ in nothing but their seed, are sure of opposite answers. In training, where *nobody* stands in two templates, `nobody found the {s} {o} so {r} .` and `{t} nobody found the {s} {o} .`, they make next to no error.
-#
-# It need not even be the seed: adding up the same numbers in another order, which changes their last digits, can be enough, so on your machine the dots lie elsewhere. The same was seen in a hundred BERTs, fine-tuned alike but for the seed (McCoy, Min and Linzen 2020). **Equal in training is not equal**: report seeds, not a network, and test what you need by itself.
+# The networks stay as they are. For a whole statement take the mean of its vectors; a logistic regression (lesson 9) does the rest. (Search engines compare texts by such means, from encoders trained further on pairs that belong together: Reimers and Gurevych 2019.)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 30 minutes).** A suspicion: in `nobody found the {s} {o} so {r} .` what people did gives the answer away, so a network may learn to skip *nobody* in first position, a **shortcut** (Geirhos et al. 2020). Break it: draw the reaction of these 64 statements at random, keep their labels, put them at the end of `part`, and train anew with three seeds (about 8 seconds a run). And two controls: the same in `{w} found the {s} {x} so {r} .`, where there is no *nobody*, and the 64 statements at the end, but *unchanged*. What would you conclude without them?
+# > **Exercise 10.4 (warm-up, 5 minutes).** Write `mean_vector(vectors, present)`: for each text, the mean of the vectors of its tokens, without those of padding. `vectors` is (B, T, C), `present` (B, T), True where there is a token.
+# >
+# > <details><summary>Hint</summary>A sum in which padding counts 0, divided by how many there are.</details>
+
+
+# %% tags=["stub"]
+def mean_vector(vectors, present): ...  # -> (B, C)
+
+
+# %% tags=["check"]
+exercises.check_mean_vector(mean_vector)
+
+
+# %% tags=["solution"]
+def mean_vector(vectors, present):
+    present = present[..., None]
+    return (vectors * present).sum(1) / present.sum(1)
+
+
+# %% [markdown]
+# The rivals: the means of the untrained encoders and of the GPTs; the **bag of words**, which counts each word; and one that has read the same 2,176 texts without labels, too, but by arithmetic: count the words, weigh rare ones more, keep the four main axes of the table of counts (**latent semantic analysis**, Deerwester et al. 1990; four did best, of 4, 8 and 16, on the validation statements).
+
+# %%
+from coursekit.models.bag import count_words, fit_logistic
+from coursekit.models.encoder import mean_present
+
+mean = answer_or(mean_vector, mean_present)  # the library's
+
+
+@torch.no_grad()
+def describe(model):  # training, test: 32 numbers a statement, and a 1 for the bias
+    pair = [mean(model.encoder(x, readable(x)), x > 0) for x in (tokens, t_tokens)]
+    return [F.pad(x, (0, 1), value=1.0) for x in pair]
+
+
+counts = [count_words(x, len(ids), lowest=4) for x in (tokens, t_tokens)]
+rare = torch.log(len(tokens) / counts[0].count_nonzero(0).clamp(min=1))
+table = counts[0] * rare
+axes = torch.linalg.svd(table - table.mean(0), full_matrices=False).Vh[:4]
+features = {
+    "four axes of counts": [[F.pad(x * rare @ axes.T, (0, 1), value=1.0) for x in counts]],
+    "encoders": [describe(one) for one in encoders],
+    "GPTs": [describe(one) for one in gpts],
+    "bag of words": [counts],
+    "untrained": [describe(one) for one in untrained],
+}
+
+# %% [markdown]
+# **Predict.** Four labels; chance is right 25 % of the time, the bag of words 43 %. And the six encoders, on average?
+
+# %% tags=["predict"]
+guess = None  # per cent, such as 50
+
+
+# %% tags=["nbval-ignore-output"]
+def right_after(n, x, y, seed):  # per cent of the test, after n labels, as many of each kind
+    kinds, g = int(y[0].max()) + 1, torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(y[0]), generator=g).to(device)
+    some = torch.cat([order[y[0][order] == k][: n // kinds] for k in range(kinds)])
+    weights = fit_logistic(x[0][some], y[0][some], kinds, decay=0.01)
+    return 100 * ((x[1] @ weights).argmax(1) == y[1]).float().mean().item()
+
+
+def mean_of_draws(n, x, y):
+    return np.mean([right_after(n, x, y, seed) for seed in range(20)])
+
+
+def curves(y):  # {name: (models, numbers of labels)}
+    every = features.items()
+    return {k: np.array([[mean_of_draws(n, x, y) for n in ns] for x in xs]) for k, xs in every}
+
+
+ns, topics, parts = (4, 8, 16, 32, 64), list(DOMAINS), (train, test)
+names = [[topics.index(one.domain) for one in part] for part in parts]
+by_topic = curves([torch.tensor(y, device=device) for y in names])
+by_outcome = curves([torch.tensor([one.label for one in part], device=device) for part in parts])
+
+# %% tags=["nbval-ignore-output"]
+four = {name: right[:, 0] for name, right in by_topic.items()}
+compare_guess(guess, four["encoders"].mean())
+for name, right in four.items():
+    print(f"{name:20} topic after four labels, by seed:", *(f"{one:.0f}" for one in right))
+gain = four["encoders"] - four["bag of words"]
+claim(encoders_over_the_bag=gain.mean() / (gain.std(ddof=1) / 6**0.5))
+claim(bag_after_four=four["bag of words"][0], axes_after_four=four["four axes of counts"][0])
+claim(outcome_by_encoders=by_outcome["encoders"][:, -1].mean())
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+panels = {"which topic?": by_topic, "did it turn out well?": by_outcome}
+pair = plt.subplots(1, 2, figsize=(7.6, 3.9), sharey=True, width_ratios=(3, 2))[1]
+colors = ("black", "C1", "C0", "0.45", "0.7")
+for ax, (title, found) in zip(pair, panels.items(), strict=True):
+    for (name, right), color in zip(found.items(), colors, strict=True):
+        ax.plot(ns, right.mean(0), "o-", color=color, linewidth=2, markersize=4)
+        if found is by_topic:
+            ax.plot(ns, right.T, color=color, linewidth=0.7, alpha=0.4)
+            ax.text(3.6, right[:, 0].mean(), name, color=color, ha="right", va="center")
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(ns, ns)
+    ax.set(title=title, xlabel="labelled statements")
+pair[0].set(xlim=(0.5, 70), ylabel="right, new templates (%)")
+figure("few-labels", alt="Topics: encoders far above the bag of words. Outcomes: all near 50.")
+
+# %% [markdown]
+# **Four labels, and the encoders are 17 points above the bag of words**, which has only met the words of four statements. Thin lines are seeds: the weakest is seed 3, in which we found hardly any topic, and the GPTs are between. Reading without labels is what pays. But arithmetic that read the same text does far better still: where each topic has words of its own, counting who stands with whom is enough.
 #
-# |reactions at random in|*nobody … today*, seeds 0, 1, 2|the other new templates|
-# |---|---|---|
-# |nothing|||
-# |*nobody found … so …*|||
-# |*we found … so …*|||
-# |nothing, but the 64 at the end|||
+# On the right the same vectors are asked for the outcome, and even 64 labels teach them nothing. **Pre-training gives what it has learned**: topics, not outcomes.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10.5 (investigate, 20 minutes).** Perhaps the outcome is in there, and the mean hides it? Ask the networks in their own language, without any label (**prompting**): take the time off the end of each test statement, append `so everyone was [MASK] .`, and see whether *pleased* gets more than *annoyed*. Do the same with a GPT, and with the longer encoder of 10.3. First write down what you expect.
 #
-# > One statement, to start with:
-# >
-# > ```python
-# > import random
-# > from dataclasses import replace
-# > from coursekit.data.statements import REACTIONS
-# >
-# > draw, reactions = random.Random(0), [r for of_one_label in REACTIONS for r in of_one_label]
-# > one = next(one for one in train if one.template == "nobody found the {s} {o} so {r} .")
-# > replace(one, text=one.text.split(" so ")[0] + f" so {draw.choice(reactions)} .")
-# > nobody = [one for one in test if "nobody" in one.template]
-# > # then fine_tune(None, seed, part=...), accuracy(..., nobody)
-# > ```
-# >
-# > <details><summary>What we found</summary>Bidirectional, from random weights, seeds 0, 1 and 2: 38, 22 and 31 with nothing changed; 91, 97 and 100 with the <em>nobody</em> statements; 75, 53 and 50 with the others. On the other new templates: 87, 81, 87; 87, 77, 86; 89, 80, 86. That looks like a proof, until the last row: 84, 89 and 69 (90, 75, 90 on the others) for the same statements in another order. Most of the gain is luck of the draw; what is left isn't shown with three seeds.</details>
+# |right, of the test statements|encoders, seeds 0, 1, 2|GPTs, seeds 0, 1, 2|the longer encoder|
+# |---|---|---|---|
+# |*so everyone was …*||||
+# |*so people …* (smiled, grumbled)||||
+#
+# > <details><summary>What we found</summary>Chance. Encoders 50, 50, 50 and GPTs 48, 52, 52 with <em>everyone</em>; 51, 49, 48 and 51, 52, 52 with <em>people</em>; the longer encoder 51 and 51. (One standard error of such a figure is 1.7.) It isn't hidden; it was never learned.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch words that come later: in four of six encoders, one head brings the topic of *cake* to *dry*, without labels. With labels, pre-trained encoders tell the dry cake from the dry walk. But a GPT that tries every word fills blanks better, and for one label of a whole statement reading one way did no worse.
-# - An encoder: the block you know, with a mask for padding instead of the causal one.
-# - Controls: an untrained network, a word with one meaning, a head switched off, a bag of words; and three seeds, where one would have told any story.
+# - **What does attention learn if it may look both ways?** To fetch words that come later: in four of six encoders, one head brings the topic of *cake* to *dry*. With that, four labels do what takes the bag of words between eight and sixteen.
+# - An encoder: the block you know, with a mask for padding instead of the causal one, and masked tokens to train it on.
+# - Controls: an untrained network, a word with one meaning, a head switched off, counts of words; and seeds, since one of the six would have told another story.
 #
-# **What still fails.** This encoder reads, and can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
+# **What still fails.** The outcome. For that all weights must learn from labels: [side lesson 10c](10c_labels.ipynb), where sixteen networks compete, and hardly any lead is what it seems. And an encoder can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.
