@@ -120,6 +120,7 @@ def test_a_solution_that_writes_into_its_argument_spoils_nothing(check, right):
         (torch.tensor([math.nan]), torch.ones(1), r"first at \[0\]: nan, not 1$"),
         (torch.tensor([4.0, 2.0]), torch.tensor([2.0, 2.0]), r"2, off by a factor of 2$"),
         (torch.tensor([6.0]), torch.tensor([2.0]), r"not 2, off by a factor of 3$"),
+        (torch.tensor([0.0]), torch.tensor([-2.0]), r"not -2, off by a factor of 0$"),
         (torch.tensor([2.00001]), torch.tensor([2.0]), r"not 2, off by 1.0e-05$"),
         (
             torch.tensor([-1.0, -2, 0]),
@@ -141,6 +142,7 @@ def test_a_solution_that_writes_into_its_argument_spoils_nothing(check, right):
         (torch.ones(2), 1.0, "a number was expected, not Tensor"),
         (None, 2.0, "a number was expected, not NoneType"),
         (3.0, 2.0, "off by a factor of 1.5"),
+        (0.0, -2.0, "off by a factor of 0$"),
         (math.nan, 2.0, "off by a factor of nan"),
         (0.1, 0.0, "not 0"),
         (False, True, "not True$"),

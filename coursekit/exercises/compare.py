@@ -110,7 +110,7 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
     )
     if same or isinstance(expected, bool) or not expected:
         return "" if same else f"not {expected}" if isinstance(expected, bool) else "not 0"
-    factor = f"{number / expected:.4g}"
+    factor = f"{number / expected + 0.0:.4g}"  # + 0.0: never -0
     return f"off by {number - expected:.1e}" if factor == "1" else f"off by a factor of {factor}"
 
 
@@ -131,7 +131,7 @@ def _factor(answer: Tensor, expected: Tensor, where: tuple[int, ...], tolerance:
     finite = torch.isfinite(answer[where]) and torch.isfinite(expected[where])
     if not finite or not expected[where]:
         return ""
-    factor = answer[where] / expected[where]
+    factor = answer[where] / expected[where] + 0.0  # never -0
     if f"{factor:.4g}" == "1":
         return f", off by {answer[where] - expected[where]:.1e}"
     everywhere = torch.allclose(answer, factor * expected, rtol=tolerance, atol=tolerance)
