@@ -1,7 +1,6 @@
 """Checks for the exercises of notebook 10c."""
 
 from collections.abc import Callable
-from functools import wraps
 from itertools import pairwise
 
 import torch
@@ -31,7 +30,7 @@ def check_last_vector(solution: Callable[[Tensor, Tensor], Tensor]) -> None:
 
 
 def check_count_all(solution: Callable[[Tensor, int], Tensor]) -> None:
-    """Check counts of words and of pairs of neighbours; an answer of integers is right, too."""
+    """Check counts, as floats, of words and of pairs of neighbours."""
     cases = [
         (torch.tensor([[4, 5, 5]]), 6),
         (torch.tensor([[1, 4, 5, 5, 4, 5]]), 6),
@@ -47,9 +46,16 @@ def check_count_all(solution: Callable[[Tensor, int], Tensor]) -> None:
                 row[size + a * size + b] += min(a, b) >= LOWEST
         return counts
 
-    @wraps(solution)
-    def of_any_type(tokens: Tensor, size: int) -> Tensor:
-        counts = solution(tokens, size)
-        return counts.float() if isinstance(counts, Tensor) else counts
+    agree(solution, reference, cases, same_dtype=True)
 
-    agree(of_any_type, reference, cases)
+
+def check_mean_opinion(solution: Callable[[Tensor], Tensor]) -> None:
+    """Check a mean of the probabilities of several networks."""
+    g = torch.Generator().manual_seed(10)
+    cases = [(draw_quarters(g, *shape),) for shape in ((1, 2, 3), (2, 1, 2), (3, 2, 4))]
+
+    def reference(logits: Tensor) -> Tensor:
+        powers = logits.exp()
+        return sum(one / one.sum(1, keepdim=True) for one in powers) / len(powers)
+
+    agree(solution, reference, cases)

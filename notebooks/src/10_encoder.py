@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the encoder comes from Vaswani et al. (2017). Learned positions, the GELU, masked tokens and the rule of 15, 80, 10 and 10 per cent are those of BERT (Bidirectional Encoder Representations from Transformers; Devlin et al. 2019). All statements here were written for this course.
+# **Sources**: the encoder comes from Vaswani et al. (2017). Learned positions and the GELU are as in BERT (Bidirectional Encoder Representations from Transformers; Devlin et al. 2019), where masked tokens and the rule of 15, 80, 10 and 10 per cent come from. All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from copy import deepcopy
@@ -44,7 +44,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, f"{one.text:68}", one.template)
 
 # %% [markdown]
-# *Dry* is bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could.
+# Ours is an easier case than *round*: *dry* has one sense, but is bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could.
 #
 # **Predict.** One layer of attention with random weights reads (*attends to*, in papers) *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
 
@@ -199,7 +199,7 @@ def padding_mask(tokens):
 
 
 # %% [markdown]
-# With these two pieces and a linear layer on top the model is whole. (This layer is called a **head**, too.) The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`, and its `from_bert` takes BERT's own weights, if you have downloaded them.
+# With these two pieces and a linear layer on top the model is whole. (This layer is also called a **head**.) The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`, and its `from_bert` takes BERT's own weights, if you have downloaded them.
 
 # %%
 readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))  # the library's
@@ -239,10 +239,10 @@ figure("padding", alt="Five statements as rows of words; the short ones end in w
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# So it can't trust any word that it sees, and has to make a useful vector at every position. The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# The last two are to keep it from trusting what it sees, and from attending to `[MASK]` only; BERT's authors found that they matter little. (The 15 % has changed more: ModernBERT hides 30 %, Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 are no words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
+# > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 aren't words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
 # >
 # > <details><summary>Hint 1</summary>First <code>chosen</code>, a mask of True and False. The targets are −100 wherever it is False.</details>
 # > <details><summary>Hint 2</summary><code>torch.where(condition, a, b)</code> takes numbers for a or b, too. Two of them in a row make the inputs.</details>
@@ -265,7 +265,7 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Now train, on the statements without their labels: encoders with six seeds, and rivals of the same size with three, for as many steps: GPTs, which predict *every* next word.
+# Now train, on the statements without their labels: encoders with six seeds, and, with three, GPTs of the same size for as many steps, which predict *every* next word.
 #
 # (`hide_some` and `next_words` make the inputs and the targets of the two. `fit` runs the five lines of lesson 2; the learning rate rises, then falls along half a cosine.)
 
@@ -341,7 +341,7 @@ rate("a GPT", words_before)
 claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
 
 # %% [markdown]
-# **Reading both sides pays**, by nearly half a nat (with other seeds, by a quarter). But is it the encoder that is better, or what it was shown? A GPT can be shown the right side, too: put *each* word into the blank, and ask how probable the whole statement is. (Normalised over the words, that is exactly its probability of the word given all others.)
+# **Reading both sides pays**, by nearly half a nat (with other seeds, by a quarter). But is it the encoder that is better, or what it was shown? A GPT can be shown the right side, too: put *each* word into the blank, and ask how probable the whole statement is. (Its probability of the word, given all others, is p(statement with it), divided by the sum of p(statement with w) over all words w.)
 
 
 # %% tags=["nbval-ignore-output"]
@@ -374,7 +374,7 @@ with torch.no_grad():
 claim(longer_encoder_right=rate("both sides, seven times the steps", [logits]))
 
 # %% [markdown]
-# Not the targets alone. With as many, the GPT still leads; and the encoder that trained longer gets more words right, but its loss hasn't fallen: where it is wrong, it is surer. What the encoder has left is speed: one pass for a blank, where this GPT makes 72. (And there are ways to learn from every token: ELECTRA is asked of each whether it was replaced; Clark et al. 2020.)
+# So the number of targets isn't all. With as many, the GPT still leads; and the encoder, after 200 passes through the text, gets more words right but overfits: its loss hasn't fallen, since its mistakes are more confident. What it has left is speed: one pass for a blank, where this GPT makes 72. (ELECTRA does learn from every token: it is asked of each whether it was replaced; Clark et al. 2020.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -401,9 +401,7 @@ def fill(lines):  # the four likeliest words for each blank; unknown words are l
         x = our_batch([" ".join([word for word in text.split() if word in ids][:23])])
         print(text)
         for p in encoders[0](x)[x == 3].softmax(-1):
-            best = p.topk(4)
-            likely = (f"{list(ids)[i]} {v:.2f}" for v, i in zip(*best, strict=True))
-            print("   ", ", ".join(likely))
+            print("   ", *(f"{list(ids)[i]} {v:.2f}" for v, i in zip(*p.topk(4), strict=True)))
 
 
 type_text(fill, "we had a burnt [MASK] today .\n[MASK] found the [MASK] late today .")
@@ -456,7 +454,7 @@ for ax, one, name in zip(axes, (untrained[0], encoders[0]), ("untrained", "train
 figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), orange those of the head that gives *cake* most. Untrained, *dry* reads all words evenly; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is less, down to nothing. (Another head rests on the full stop, as some of BERT's do: Clark et al. 2019.)
+# Each line is a weight (seed 0), orange those of the head that gives *cake* most. Untrained, *dry* reads all words fairly evenly; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is less, down to what untrained heads give. (Another head rests on the full stop, as some of BERT's do: Clark et al. 2019.)
 #
 # A weight is not yet a use. What is in the vector of *dry* now? If it were its topic, *dry soup* would be further from *dry walk* than from *dry stew*. So divide: the mean distance between things of two topics by that between two things of one. A word with *one* meaning is our control: *tasty*.
 
@@ -465,23 +463,25 @@ things = ["soup", "cake", "stew", "picnic", "walk", "parade"]
 
 
 @torch.no_grad()
-def topic_ratio(model, word, form="we had a {1} {0} today ."):
-    x = our_batch([form.format(thing, word) for thing in things])
-    v = model.encoder(x, readable(x))[x == ids[word]]  # the six vectors of this word
+def topic_ratio(model, word):
+    x = our_batch([f"we had a {word} {thing} today ." for thing in things])
+    v = model.encoder(x, readable(x))[:, 4]  # the six vectors of this word
     d = torch.cdist(v, v)
     same = (d[:3, :3].sum() + d[3:, 3:].sum()) / 12  # without the diagonal
     return (d[:3, 3:].mean() / same).item()
 
 
+ratio = {}
 for name, models in {"untrained": untrained, "dry": encoders, "tasty": encoders}.items():
-    ratio = [topic_ratio(one, "tasty" if name == "tasty" else "dry") for one in models]
-    print(f"{name:9} two topics / one, by seed:", np.round(ratio, 2))
-    claim(**{f"two_topics_{name}": np.mean(ratio)})
+    ratio[name] = [topic_ratio(one, "tasty" if name == "tasty" else "dry") for one in models]
+    print(f"{name:9} two topics / one, by seed:", np.round(ratio[name], 2))
+claim(two_topics_untrained=np.mean(ratio["untrained"]), two_topics_dry=np.mean(ratio["dry"]))
+claim(dry_over_tasty=np.mean(ratio["dry"]) / np.mean(ratio["tasty"]))
 
 # %% [markdown]
-# *Tasty* does it, too. So these are not two meanings: **the vector picks up the topic of its statement**. Does the orange head bring it? Switch the head off, an **ablation**, and look how much of the effect, the ratio above 1, is left.
+# *Tasty* does it as much as *dry*. So this is no sign of two meanings: **the vector of any word picks up the topic of its statement**. Does the orange head bring it? Switch the head off, an **ablation**: zero takes the place of what it hands on. (With the head's mean in place of zero the figures are the same.)
 #
-# **Predict.** Seed 0 has a ratio of 1.67. How much is left without that head?
+# **Predict.** Seed 0 has a ratio of 1.67, untrained networks one of 1. And seed 0 without that head?
 
 # %% tags=["predict"]
 guess = None  # a ratio, such as 1.3
@@ -494,25 +494,24 @@ def without_head(model, head):  # 0 for what it hands on (8 of 32 channels)
     return rest
 
 
-whole, left, others, moved_left = [], [], [], []
-moved = "we found the {0} {1} today ."
+without_best, without_other = [], []
 for one in encoders:
-    best = look(one, dry_today)[:, t, t + 1].argmax().item()
-    by_head = [topic_ratio(without_head(one, head), "dry") for head in range(4)]
-    whole.append(topic_ratio(one, "dry"))
-    left.append(by_head.pop(best))
-    others.append(min(by_head))
-    both = (topic_ratio(m, "dry", moved) - 1 for m in (without_head(one, best), one))
-    moved_left.append(next(both) / next(both))
-compare_guess(guess, left[0])
-effect, without, rival = (np.array(values) - 1 for values in (whole, left, others))
-brings = without < effect / 2
-claim(heads_that_bring_the_topic=sum(brings), other_heads_that_do=sum(rival < effect / 2))
-claim(left_where_cake_comes_first=np.mean(np.array(moved_left)[brings]))
+    rest = [without_head(one, head) for head in range(4)]
+    without_best.append(rest.pop(look(one, dry_today)[:, t, t + 1].argmax().item()))
+    without_other.append(min(rest, key=lambda model: topic_ratio(model, "dry")))
+sets = encoders, without_other, without_best
+effect, other, best = (np.array([topic_ratio(m, "dry") - 1 for m in models]) for models in sets)
+compare_guess(guess, 1 + best[0])
+print(
+    "of the effect, the ratio above 1, is left without that head, by seed:",
+    (best / effect).round(2),
+)
+brings = best < effect / 2
+claim(heads_that_bring_the_topic=sum(brings), other_heads_that_do=sum(other < effect / 2))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(7.4, 3.2))[1]
-for k, (values, color) in enumerate(((effect, "0.6"), (rival, "C0"), (without, "C1"))):
+for k, (values, color) in enumerate(((effect, "0.6"), (other, "C0"), (best, "C1"))):
     name = ("whole", "without another head", "without the head that reads cake most")[k]
     ax.bar(np.arange(6) + 0.27 * (k - 1), values, 0.25, bottom=1, color=color)
     ax.text(-0.4, 3.6 - 0.25 * k, name, color=color if k else "0.4", va="center")
@@ -521,7 +520,7 @@ ax.set(ylim=(0.9, 3.8), ylabel="two topics / one topic", title="Often, one head 
 figure("without-a-head", alt="In four of six seeds the ratio falls towards 1 without the head.")
 
 # %% [markdown]
-# In four of six networks, that head brings the topic: without it, a third of the effect is left at most, and without another (the one that matters most is drawn) most of it. The same head does it where *cake* stands before *dry*: there, a quarter is left on average. In seed 5 the topic comes without such a head, and in seed 3 a head gives *cake* 0.42 of its weight though there is hardly any topic in the vector: **a weight is not a use**.
+# In four of six networks, that head brings the topic: without it, a third of the effect is left at most, and without another (the one that matters most is drawn) most of it. In seed 5 the topic comes without such a head, and in seed 3 a head gives *cake* 0.42 of its weight though there is hardly any topic in the vector: **a weight is not a use**.
 #
 # ## 10.5 Four labels
 #
@@ -550,7 +549,9 @@ def mean_vector(vectors, present):
 
 
 # %% [markdown]
-# The rivals: the means of the untrained encoders and of the GPTs; the **bag of words**, which counts each word; and one that has read the same 2,176 texts without labels, too, but by arithmetic: count the words, weigh rare ones more, keep the four main axes of the table of counts (**latent semantic analysis**, Deerwester et al. 1990; four did best, of 4, 8 and 16, on the validation statements).
+# The same four labels go to the encoders without the head of 10.4, or without the other one drawn there; to untrained encoders, to GPTs, and to the **bag of words**, which counts each word.
+#
+# And one baseline has read the same 2,176 texts without labels, too, but does arithmetic. It fills a table with counts, a row for each statement, a column for each word, and gives rare words more weight. A **singular value decomposition** writes this table as a sum of products, list of statements times list of words, the largest first. The first four are kept, so four numbers describe a statement (**latent semantic analysis**, Deerwester et al. 1990; four did best, of 4, 8 and 16, on the validation statements).
 
 # %%
 from coursekit.models.bag import count_words, fit_logistic
@@ -568,14 +569,14 @@ def describe(model):  # training, test: 32 numbers a statement, and a 1 for the 
 counts = [count_words(x, len(ids), lowest=4) for x in (tokens, t_tokens)]
 rare = torch.log(len(tokens) / counts[0].count_nonzero(0).clamp(min=1))
 table = counts[0] * rare
-axes = torch.linalg.svd(table - table.mean(0), full_matrices=False).Vh[:4]
+lists = torch.linalg.svd(table - table.mean(0), full_matrices=False).Vh[:4]  # of words
 features = {
-    "four axes of counts": [[F.pad(x * rare @ axes.T, (0, 1), value=1.0) for x in counts]],
-    "encoders": [describe(one) for one in encoders],
-    "GPTs": [describe(one) for one in gpts],
+    "counts, four numbers": [[F.pad(x * rare @ lists.T, (0, 1), value=1.0) for x in counts]],
     "bag of words": [counts],
-    "untrained": [describe(one) for one in untrained],
 }
+networks = {"encoders": encoders, "GPTs": gpts, "untrained": untrained}
+networks |= {"without that head": without_best, "without another": without_other}
+features |= {name: [describe(one) for one in models] for name, models in networks.items()}
 
 # %% [markdown]
 # **Predict.** Four labels; chance is right 25 % of the time, the bag of words 43 %. And the six encoders, on average?
@@ -614,44 +615,59 @@ for name, right in four.items():
     print(f"{name:20} topic after four labels, by seed:", *(f"{one:.0f}" for one in right))
 gain = four["encoders"] - four["bag of words"]
 claim(encoders_over_the_bag=gain.mean() / (gain.std(ddof=1) / 6**0.5))
-claim(bag_after_four=four["bag of words"][0], axes_after_four=four["four axes of counts"][0])
-claim(outcome_by_encoders=by_outcome["encoders"][:, -1].mean())
+lost = {k: (four["encoders"] - four[f"without {k}"])[brings] for k in ("that head", "another")}
+claim(lost_with_that_head=lost["that head"].min(), lost_with_another=lost["another"].max())
+claim(bag_after_four=four["bag of words"][0], counts_after_four=four["counts, four numbers"][0])
+low, lower = (by_outcome[name][:, -1].mean() for name in ("untrained", "encoders"))
+claim(outcome_lost_by_pretraining=low - lower)
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 panels = {"which topic?": by_topic, "did it turn out well?": by_outcome}
 pair = plt.subplots(1, 2, figsize=(7.6, 3.9), sharey=True, width_ratios=(3, 2))[1]
-colors = ("black", "C1", "C0", "0.45", "0.7")
+style = {"counts, four numbers": "k", "encoders": "C1", "GPTs": "C0", "bag of words": "0.45"}
+style["without that head"] = "C1"
 for ax, (title, found) in zip(pair, panels.items(), strict=True):
-    for (name, right), color in zip(found.items(), colors, strict=True):
-        ax.plot(ns, right.mean(0), "o-", color=color, linewidth=2, markersize=4)
+    for name, color in style.items():
+        mean_right = found[name].mean(0)
+        ax.plot(ns, mean_right, "o--" if "without" in name else "o-", color=color, linewidth=2)
         if found is by_topic:
-            ax.plot(ns, right.T, color=color, linewidth=0.7, alpha=0.4)
-            ax.text(3.6, right[:, 0].mean(), name, color=color, ha="right", va="center")
+            ax.plot(ns, found[name].T, color=color, linewidth=0.7, alpha=0.3)
+            ax.text(3.6, mean_right[0], name, color=color, ha="right", va="center")
     ax.set_xscale("log", base=2)
     ax.set_xticks(ns, ns)
     ax.set(title=title, xlabel="labelled statements")
 pair[0].set(xlim=(0.5, 70), ylabel="right, new templates (%)")
-figure("few-labels", alt="Topics: encoders far above the bag of words. Outcomes: all near 50.")
+figure("few-labels", alt="Topics: encoders lead the bag up to 16 labels. Outcomes: all near 50.")
 
 # %% [markdown]
-# **Four labels, and the encoders are 17 points above the bag of words**, which has only met the words of four statements. Thin lines are seeds: the weakest is seed 3, in which we found hardly any topic, and the GPTs are between. Reading without labels is what pays. But arithmetic that read the same text does far better still: where each topic has words of its own, counting who stands with whom is enough.
+# **After four labels the encoders are 17 points above the bag of words**, which knows the words of four statements. Thin lines are seeds; the weakest is seed 3, in which we found hardly any topic. And it is the head: in the four encoders where it brings the topic to *dry*, nothing is left of the lead without it, and nearly all without another. What one head does decides what four labels can do.
 #
-# On the right the same vectors are asked for the outcome, and even 64 labels teach them nothing. **Pre-training gives what it has learned**: topics, not outcomes.
+# With 32 labels the bag has caught up, with 64 it is ahead. And the arithmetic that read the same text wins by far: where each topic has words of its own, counting who stands with whom is enough.
+#
+# On the right the same vectors are asked for the outcome. There is almost nothing, and less than in untrained networks or counts. **Pre-training keeps what it needs**: to fill blanks, the topic.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.5 (investigate, 20 minutes).** Perhaps the outcome is in there, and the mean hides it? Ask the networks in their own language, without any label (**prompting**): take the time off the end of each test statement, append `so everyone was [MASK] .`, and see whether *pleased* gets more than *annoyed*. Do the same with a GPT, and with the longer encoder of 10.3. First write down what you expect.
+# > **Exercise 10.5 (investigate, 20 minutes).** Perhaps the outcome is in there, and the mean hides it? Ask the networks in their own language, without any label (**prompting**): append `so everyone was [MASK] .` to a statement, and see whether *pleased* gets more than *annoyed*. Ask GPTs, too, and the longer encoder of 10.3. First write down what you expect.
 #
-# |right, of the test statements|encoders, seeds 0, 1, 2|GPTs, seeds 0, 1, 2|the longer encoder|
+# |right, of 256 statements|encoders, seeds 0, 1, 2|GPTs, seeds 0, 1, 2|the longer encoder|
 # |---|---|---|---|
-# |*so everyone was …*||||
+# |*so everyone was …* (pleased, annoyed)||||
 # |*so people …* (smiled, grumbled)||||
 #
-# > <details><summary>What we found</summary>Chance. Encoders 50, 50, 50 and GPTs 48, 52, 52 with <em>everyone</em>; 51, 49, 48 and 51, 52, 52 with <em>people</em>; the longer encoder 51 and 51. (One standard error of such a figure is 1.7.) It isn't hidden; it was never learned.</details>
+# > ```python
+# > plain = [one for one in test if "{t}" in one.template]  # one clause, and a time: take that off
+# > texts = [one.text.replace(" this time", "").replace(" today", "")[:-2] for one in plain]
+# > texts = [text.removeprefix("this time ").removeprefix("today ") for text in texts]
+# > x = our_batch([f"{text} so everyone was [MASK] ." for text in texts])
+# > logits = encoders[0](x)[x == 3]  # then compare logits[:, ids["pleased"]] …
+# > ```
+# >
+# > <details><summary>What we found</summary>Chance, within two standard errors of 3 points each: encoders 52, 48, 52 and GPTs 52, 57, 51 with <em>everyone</em>; 48, 50, 49 and 50, 51, 51 with <em>people</em>; the longer encoder 52 and 50. Prompting doesn't find it, either. (One GPT of six answers is at 57: with so many tries, one is to be expected.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch words that come later: in four of six encoders, one head brings the topic of *cake* to *dry*. With that, four labels do what takes the bag of words between eight and sixteen.
+# - **What does attention learn if it may look both ways?** To fetch what words on both sides tell, here their topic: in four of six encoders one head does it, and without that head the four labels are worth no more than to a bag of words.
 # - An encoder: the block you know, with a mask for padding instead of the causal one, and masked tokens to train it on.
 # - Controls: an untrained network, a word with one meaning, a head switched off, counts of words; and seeds, since one of the six would have told another story.
 #

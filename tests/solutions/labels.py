@@ -59,7 +59,7 @@ def count_by_product(tokens, size):
 
 
 def count_by_loop(tokens, size):
-    counts = torch.zeros(len(tokens), size + size**2, dtype=torch.long)
+    counts = torch.zeros(len(tokens), size + size**2)
     for row, text in zip(counts, tokens.tolist(), strict=True):
         for a in text:
             row[a] += a >= 4
@@ -117,8 +117,51 @@ def count_pairs_over_the_mask(tokens, size):
     return counts
 
 
+def count_in_integers(tokens, size):
+    return count_by_product(tokens, size).long()
+
+
 def count_the_first_text(tokens, size):
     return count_by_product(tokens[:1].expand_as(tokens), size)
+
+
+# --- check_mean_opinion -------------------------------------------------------------------------
+
+
+def opinion_by_softmax(logits):
+    return logits.softmax(-1).mean(0)
+
+
+def opinion_by_loop(logits):
+    return torch.stack([one.softmax(1) for one in logits]).sum(0) / len(logits)
+
+
+def opinion_as_logits(logits):
+    return logits.mean(0)
+
+
+def opinion_over_texts(logits):
+    return logits.softmax(1).mean(0)
+
+
+def opinion_with_its_axis(logits):
+    return logits.softmax(-1).mean(0, keepdim=True)
+
+
+def opinion_of_texts(logits):
+    return logits.softmax(-1).mean(1)
+
+
+def opinion_of_mean_logits(logits):
+    return logits.mean(0).softmax(-1)
+
+
+def opinion_as_sum(logits):
+    return logits.softmax(-1).sum(0)
+
+
+def opinion_of_the_first_two(logits):
+    return logits[:2].softmax(-1).mean(0)
 
 
 ROWS = {
@@ -142,11 +185,24 @@ ROWS = {
             count_pairs_backwards: "[[4, 5, 5]]",
             count_pairs_first: "[[4, 5, 5]]",
             count_once: "[[4, 5, 5]]",
+            count_in_integers: "[[4, 5, 5]]",
             count_pairs_once: "[[1, 4, 5, 5, 4, 5]]",
             count_special_too: "[[1, 4, 5, 5, 4, 5]]",
             count_all_but_cls: "[[1, 5, 3, 5, 0, 0]",
             count_pairs_over_the_mask: "[[1, 5, 3, 5, 0, 0]",
             count_the_first_text: "[[1, 5, 3, 5, 0, 0]",
+        },
+    ),
+    labels.check_mean_opinion: (
+        [opinion_by_softmax, opinion_by_loop],
+        {
+            opinion_as_logits: "([[[-0.5, -1.0, -0.25]",
+            opinion_over_texts: "([[[-0.5, -1.0, -0.25]",
+            opinion_with_its_axis: "([[[-0.5, -1.0, -0.25]",
+            opinion_of_texts: "([[[-0.5, -1.0, -0.25]",
+            opinion_of_mean_logits: "([[[-0.75, -1.0]]",
+            opinion_as_sum: "([[[-0.75, -1.0]]",
+            opinion_of_the_first_two: "([[[1.0, -0.0",
         },
     ),
 }
