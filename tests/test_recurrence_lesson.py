@@ -216,9 +216,13 @@ def test_a_window_of_25_days_is_the_best_before_2008_and_more_cells_do_not_beat_
     assert compare_losses(garch, signed, 10)[1] == pytest.approx(5.3, abs=0.1)
     v_window = r[a - 25 : b - 1].square().unfold(0, 25, 1).mean(1)
     ahead = (lose(v_window.log() / 2) - ewma).mean().item()
-    assert ahead == pytest.approx(0.0335, abs=0.0002), "gradual forgetting, nothing fitted"
+    assert ahead == pytest.approx(0.0335, abs=0.0002), "nothing fitted"
+    mixed = lose((0.9 * v_window + 0.1 * known.var()).log() / 2)
+    gained = (lose(v_window.log() / 2) - mixed).mean().item()
+    assert gained == pytest.approx(0.0281, abs=0.0002), "a floor, nothing forgotten gradually"
     lead = lose(v_window.log() / 2) - garch
     assert lead.mean().item() == pytest.approx(0.0465, abs=0.0005)
+    assert (lead < 0).double().mean().item() == pytest.approx(0.5518, abs=0.002)
     few = lead.topk(5)
     assert (few.values.sum() / lead.sum()).item() == pytest.approx(0.454, abs=0.003)
     assert (v_window[few.indices] < v_window.median()).all(), "none followed wild days"
