@@ -374,7 +374,7 @@ with torch.no_grad():
 claim(longer_encoder_right=rate("both sides, seven times the steps", [logits]))
 
 # %% [markdown]
-# So the number of targets isn't all. With as many, the GPT still leads; and the encoder, after 200 passes through the text, gets more words right but overfits: its loss hasn't fallen, since its mistakes are more confident. What it has left is speed: one pass for a blank, where this GPT makes 72. (ELECTRA does learn from every token: it is asked of each whether it was replaced; Clark et al. 2020.)
+# So the number of targets isn't all. With as many, the GPT still leads; and the encoder, after 200 passes through the text, gets more words right but has learned much by heart: its loss hasn't fallen, since its mistakes are more confident. What it has left is speed: one pass for a blank, where this GPT makes 72. (ELECTRA does learn from every token: it is asked of each whether it was replaced; Clark et al. 2020.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -502,10 +502,7 @@ for one in encoders:
 sets = encoders, without_other, without_best
 effect, other, best = (np.array([topic_ratio(m, "dry") - 1 for m in models]) for models in sets)
 compare_guess(guess, 1 + best[0])
-print(
-    "of the effect, the ratio above 1, is left without that head, by seed:",
-    (best / effect).round(2),
-)
+print("left of the effect, the ratio above 1, by seed:", (best / effect).round(2))
 brings = best < effect / 2
 claim(heads_that_bring_the_topic=sum(brings), other_heads_that_do=sum(other < effect / 2))
 
@@ -561,7 +558,7 @@ mean = answer_or(mean_vector, mean_present)  # the library's
 
 
 @torch.no_grad()
-def describe(model):  # training, test: 32 numbers a statement, and a 1 for the bias
+def one_vector(model):  # training, test: 32 numbers a statement, and a 1 for the bias
     pair = [mean(model.encoder(x, readable(x)), x > 0) for x in (tokens, t_tokens)]
     return [F.pad(x, (0, 1), value=1.0) for x in pair]
 
@@ -576,7 +573,7 @@ features = {
 }
 networks = {"encoders": encoders, "GPTs": gpts, "untrained": untrained}
 networks |= {"without that head": without_best, "without another": without_other}
-features |= {name: [describe(one) for one in models] for name, models in networks.items()}
+features |= {name: [one_vector(one) for one in models] for name, models in networks.items()}
 
 # %% [markdown]
 # **Predict.** Four labels; chance is right 25 % of the time, the bag of words 43 %. And the six encoders, on average?
@@ -629,10 +626,11 @@ style["without that head"] = "C1"
 for ax, (title, found) in zip(pair, panels.items(), strict=True):
     for name, color in style.items():
         mean_right = found[name].mean(0)
-        ax.plot(ns, mean_right, "o--" if "without" in name else "o-", color=color, linewidth=2)
+        line, va = ("o--", "top") if "without" in name else ("o-", "center")
+        ax.plot(ns, mean_right, line, color=color, linewidth=2)
         if found is by_topic:
             ax.plot(ns, found[name].T, color=color, linewidth=0.7, alpha=0.3)
-            ax.text(3.6, mean_right[0], name, color=color, ha="right", va="center")
+            ax.text(3.6, mean_right[0], name, color=color, ha="right", va=va)
     ax.set_xscale("log", base=2)
     ax.set_xticks(ns, ns)
     ax.set(title=title, xlabel="labelled statements")
@@ -640,7 +638,7 @@ pair[0].set(xlim=(0.5, 70), ylabel="right, new templates (%)")
 figure("few-labels", alt="Topics: encoders lead the bag up to 16 labels. Outcomes: all near 50.")
 
 # %% [markdown]
-# **After four labels the encoders are 17 points above the bag of words**, which knows the words of four statements. Thin lines are seeds; the weakest is seed 3, in which we found hardly any topic. And it is the head: in the four encoders where it brings the topic to *dry*, nothing is left of the lead without it, and nearly all without another. What one head does decides what four labels can do.
+# **After four labels the encoders are 17 points above the bag of words**, which knows the words of four statements. Thin lines are seeds; the weakest is seed 3, in which we found hardly any topic. And it is the head: in the four encoders where it brings the topic to *dry*, little or nothing is left of the lead without it, and nearly all without another. What one head does decides what four labels can do.
 #
 # With 32 labels the bag has caught up, with 64 it is ahead. And the arithmetic that read the same text wins by far: where each topic has words of its own, counting who stands with whom is enough.
 #

@@ -342,19 +342,19 @@ order = table[:, 1:].mean(1).argsort()
 ax = plt.subplots(figsize=(8.6, 4.8))[1]
 picture = ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
 ax.set_yticks(range(14), [forms[i].format(**words)[:-2] for i in order], fontsize=9)
-names = ["bag", *(k.replace(", ", ",\n") for k in kinds)]
+names = ["\n\nbag", *(k.replace(", ", ",\n") for k in kinds)]
 ax.set_xticks([0, 2.5, 6.5, 10.5, 14.5], names, fontsize=9)
 for edge in (0.5, 4.5, 8.5, 12.5):
     ax.axvline(edge, color="white", linewidth=4)
 ax.grid(visible=False)
-ax.set_title("Mostly one template is a lottery")
+ax.set_title("A few questions decide, and one is a lottery")
 plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="All templates blue, nearly; nobody is red or blue, network by network.")
 
 # %% [markdown]
 # Where a reaction gives the outcome away (*people smiled*), all are right. *Not* flips a statement, and the bag, which adds up its words, falls below chance; most networks have learned it. And *nobody found the cake dry today*: networks of one kind are right always or hardly ever, though in training, where *nobody* stands in two templates, they make next to no mistake. **Equal in training is not equal.**
 #
-# So the unit is the template, not the statement: 896 test statements are fourteen questions, and one of them decides most of the ranking.
+# So the unit is the template, not the statement: 896 test statements are fourteen questions, and four or five of them make the ranking.
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, in the words of the others, and note the right answers first.
 
@@ -432,7 +432,7 @@ claim(longer_at_least=min(longer_right))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(6.8, 3.2))[1]
-dots(ax, title="Four together help; here, longer training helps more")
+dots(ax, title="Four together help, and so does longer training")
 for row, k in enumerate(kinds):
     ax.plot(together[k], -row, "k*", markersize=13)
 ax.plot(longer_right, [-3.3] * 2, "D", color="C1")
@@ -443,7 +443,7 @@ figure("ensemble", alt="Stars, the ensembles, lie right of the middle of their d
 # %% [markdown]
 # **An ensemble saves you the choice**: in most kinds it beats the member that validation would have chosen. What chance spoiled averages out; what most members get wrong, it gets wrong, too.
 #
-# The second way does more. After 4,000 steps the causal, pre-trained network is right in 99 or 100 of 100 new statements, with either seed. (And it is cheaper: 5,000 steps with its pre-training, where four of them had 8,000.) So it leads after all? Only if the others don't gain as much.
+# The second way does as well and is cheaper: after 4,000 steps a causal, pre-trained network is right in 99 or 100 of 100 new statements, with either seed. (That is 5,000 steps with its pre-training, where four networks had 8,000.) So it leads after all? Only if the others don't gain as much.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.4 (investigate, 20 minutes).** Train the other three kinds for 4,000 steps, too, with the seeds 0 and 1, and complete the table. Does the lead hold? And is it the pre-training, the causal mask, or both together?
