@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import wraps
 from itertools import product
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +27,9 @@ class _Block(Block):
         g = torch.Generator().manual_seed(n_head)
         for part in self.parameters():
             part.data = torch.randn(part.shape, generator=g)
+
+    def forward(self, *_: Any, **__: Any) -> Tensor:
+        raise TypeError("call the parts of the block, not the block")
 
     def __repr__(self) -> str:
         return f"block of {self.attention.n_head} heads"

@@ -80,7 +80,7 @@ for ax, (title, allowed) in zip(axes, panels.items(), strict=True):
 figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
-# Exactly zero: the word that decides comes later; without the mask, they differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; for understanding a word it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an encoder.
+# Exactly zero: the word that decides comes later; without the mask, they differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; for understanding a word, in one pass, it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an encoder.
 #
 # ## 10.2 The layer, and texts of different lengths
 #
@@ -107,7 +107,7 @@ figure("pre-and-post-norm", alt="Two blocks: norms before each part, or after ea
 # > **Exercise 10.1 (build, 20 minutes).** Write the layer of an encoder: attention with any mask, then the feed-forward network, as drawn on the right. `x` is (B, T, C); `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s (what is not allowed gets the weight 0). `block.attention` has four linear maps, `q`, `k`, `v` and `out`, and a number of heads, `n_head`. The rest is called `block.norm_1`, `block.norm_2` and `block.feed_forward`.
 # >
 # > <details><summary>Hint 1</summary><code>part.unflatten(-1, (n_head, -1)).transpose(1, 2)</code> has the shape (B, H, T, D). After the heads, <code>.transpose(1, 2).flatten(-2)</code> puts them side by side again, for <code>out</code>.</details>
-# > <details><summary>Hint 2, by symptom</summary><em>Shapes don't fit</em>: after <code>unflatten</code> the heads still stand behind the positions. <em>Wrong only where something is forbidden</em>: which score becomes a weight of exactly 0 in the softmax? <em>Right up to the end</em>: the second sum starts from what the first norm gave.</details>
+# > <details><summary>Hint 2, by symptom</summary><em>Shapes don't fit</em>: after <code>unflatten</code> the heads still stand behind the positions. <em>Right for one head, wrong for two</em>: the square root is that of a head's channels, D. <em>Wrong only where something is forbidden</em>: which score becomes a weight of exactly 0 in the softmax? <em>Right up to the end</em>: the second sum starts from what the first norm gave.</details>
 
 
 # %% tags=["stub"]
@@ -293,12 +293,12 @@ def next_words(x, g):
 tokens = our_batch([one.text for one in train])
 
 
-def pretrain(seed, task, steps=1000):
+def pretrain(seed, task):
     torch.manual_seed(seed)
     encoder = OurEncoder(len(ids), causal=task is next_words)
     model, g = OurModel(encoder, len(ids)).to(device), torch.Generator().manual_seed(seed)
-    picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(steps))
-    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
+    picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(1000))
+    options = {"steps": 1000, "schedule": warm_up_cosine(1000), "clip": 1.0}
     batches = (task(x, g) for x in picks)  # the loss is a cross-entropy over all targets
     fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=next_token_loss, **options)
     return model.eval()
@@ -360,21 +360,7 @@ rate("a GPT that tries every word", [try_every_word(one) for one in gpts])
 claim_order(a_gpt_that_tries_beats_both=(loss["a GPT that tries every word"], loss["both sides"]))
 
 # %% [markdown]
-# Now the GPT is well ahead. It had seven times as many targets in as many steps: every word, not 15 %. Is that why? Give a GPT a seventh of the steps, and an encoder seven times as many.
-
-# %% tags=["nbval-ignore-output"]
-short = [pretrain(seed, next_words, steps=145) for seed in range(3)]
-rate("that GPT, a seventh of the steps", [try_every_word(one) for one in short])
-claim_order(as_many_targets=(loss["that GPT, a seventh of the steps"], loss["both sides"]))
-
-# %% tags=["nbval-ignore-output"]
-longer = pretrain(0, hide_some, steps=7000)
-with torch.no_grad():
-    logits = longer(one_blank)[every, at]
-claim(longer_encoder_right=rate("both sides, seven times the steps", [logits]))
-
-# %% [markdown]
-# So the number of targets isn't all. With as many, the GPT still leads; and the encoder, after 200 passes through the text, gets more words right but has learned much by heart: its loss hasn't fallen, since its mistakes are more confident. What it has left is speed: one pass for a blank, where this GPT makes 72. (ELECTRA does learn from every token: it is asked of each whether it was replaced; Clark et al. 2020.)
+# Now the GPT is well ahead. Not because it had seven times as many targets, every word instead of 15 %: with a seventh of the steps it leads, too (0.88 nats; a test of this course). What the encoder has left is speed: one pass for a blank, where this GPT makes 72. (ELECTRA learns from every token, too: it is asked of each whether it was replaced; Clark et al. 2020.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -463,23 +449,30 @@ things = ["soup", "cake", "stew", "picnic", "walk", "parade"]
 
 
 @torch.no_grad()
-def topic_ratio(model, word):
-    x = our_batch([f"we had a {word} {thing} today ." for thing in things])
-    v = model.encoder(x, readable(x))[:, 4]  # the six vectors of this word
+def topic_ratio(model, word, form="we had a {1} {0} today ."):
+    x = our_batch([form.format(thing, word) for thing in things])
+    v = model.encoder(x, readable(x))[x == ids[word]]  # the six vectors of this word
     d = torch.cdist(v, v)
     same = (d[:3, :3].sum() + d[3:, 3:].sum()) / 12  # without the diagonal
     return (d[:3, 3:].mean() / same).item()
 
 
-ratio = {}
-for name, models in {"untrained": untrained, "dry": encoders, "tasty": encoders}.items():
-    ratio[name] = [topic_ratio(one, "tasty" if name == "tasty" else "dry") for one in models]
-    print(f"{name:9} two topics / one, by seed:", np.round(ratio[name], 2))
-claim(two_topics_untrained=np.mean(ratio["untrained"]), two_topics_dry=np.mean(ratio["dry"]))
-claim(dry_over_tasty=np.mean(ratio["dry"]) / np.mean(ratio["tasty"]))
+ratio, moved = {}, "we found the {0} {1} today ."
+ratio["dry, untrained"] = [topic_ratio(one, "dry") for one in untrained]
+ratio["dry"] = [topic_ratio(one, "dry") for one in encoders]
+ratio["tasty"] = [topic_ratio(one, "tasty") for one in encoders]
+ratio["found … dry"] = [topic_ratio(one, "dry", moved) for one in encoders]
+ratio["found … dry, GPTs"] = [topic_ratio(one, "dry", moved) for one in gpts]
+for name, by_seed in ratio.items():
+    print(f"{name:17} two topics / one topic, by seed:", np.round(by_seed, 2))
+average = {name: np.mean(by_seed) for name, by_seed in ratio.items()}
+claim(two_topics_dry=average["dry"], dry_over_tasty=average["dry"] / average["tasty"])
+claim(two_topics_untrained=average["dry, untrained"], two_topics_gpts=average["found … dry, GPTs"])
 
 # %% [markdown]
-# *Tasty* does it as much as *dry*. So this is no sign of two meanings: **the vector of any word picks up the topic of its statement**. Does the orange head bring it? Switch the head off, an **ablation**: zero takes the place of what it hands on. (With the head's mean in place of zero the figures are the same.)
+# *Tasty* does it as much as *dry*. So this is no sign of two meanings: **the vector of any word picks up the topic of its statement**. And the permission to look isn't enough: in *we found the cake dry* a GPT may look at *cake*, too, and hardly any topic arrives. It wasn't asked to fill blanks.
+#
+# Does the orange head bring it? Switch the head off, an **ablation**: zero takes the place of what it hands on. (With the head's mean in place of zero the figures are the same.)
 #
 # **Predict.** Seed 0 has a ratio of 1.67, untrained networks one of 1. And seed 0 without that head?
 
@@ -497,7 +490,8 @@ def without_head(model, head):  # 0 for what it hands on (8 of 32 channels)
 without_best, without_other = [], []
 for one in encoders:
     rest = [without_head(one, head) for head in range(4)]
-    without_best.append(rest.pop(look(one, dry_today)[:, t, t + 1].argmax().item()))
+    reads_cake = look(one, dry_today)[:, t, t + 1].argmax().item()
+    without_best.append(rest.pop(reads_cake))
     without_other.append(min(rest, key=lambda model: topic_ratio(model, "dry")))
 sets = encoders, without_other, without_best
 effect, other, best = (np.array([topic_ratio(m, "dry") - 1 for m in models]) for models in sets)
@@ -546,9 +540,7 @@ def mean_vector(vectors, present):
 
 
 # %% [markdown]
-# The same four labels go to the encoders without the head of 10.4, or without the other one drawn there; to untrained encoders, to GPTs, and to the **bag of words**, which counts each word.
-#
-# And one baseline has read the same 2,176 texts without labels, too, but does arithmetic. It fills a table with counts, a row for each statement, a column for each word, and gives rare words more weight. A **singular value decomposition** writes this table as a sum of products, list of statements times list of words, the largest first. The first four are kept, so four numbers describe a statement (**latent semantic analysis**, Deerwester et al. 1990; four did best, of 4, 8 and 16, on the validation statements).
+# The same four labels go to the GPTs; to the encoders without the head of 10.4; to their vectors before any layer, and after one; and to a **bag of words**, which counts each word and gives rare words more weight. One baseline has read the same 2,176 texts without labels, too, and is no network: **latent semantic analysis** (Deerwester et al. 1990) boils the table of counts down to four numbers a statement, so that words in the same company count alike. (Four did best, of 4, 8 and 16, on the validation statements.)
 
 # %%
 from coursekit.models.bag import count_words, fit_logistic
@@ -558,25 +550,29 @@ mean = answer_or(mean_vector, mean_present)  # the library's
 
 
 @torch.no_grad()
-def one_vector(model):  # training, test: 32 numbers a statement, and a 1 for the bias
-    pair = [mean(model.encoder(x, readable(x)), x > 0) for x in (tokens, t_tokens)]
+def one_vector(model, depth=None):  # training, test: 32 numbers a statement, and a 1 for the bias
+    pair = [mean(model.encoder(x, readable(x), depth), x > 0) for x in (tokens, t_tokens)]
     return [F.pad(x, (0, 1), value=1.0) for x in pair]
 
 
-counts = [count_words(x, len(ids), lowest=4) for x in (tokens, t_tokens)]
-rare = torch.log(len(tokens) / counts[0].count_nonzero(0).clamp(min=1))
-table = counts[0] * rare
-lists = torch.linalg.svd(table - table.mean(0), full_matrices=False).Vh[:4]  # of words
+counts = [count_words(x, len(ids), lowest=4) for x in (tokens, t_tokens)]  # words: from id 4 on
+rare = torch.log(len(tokens) / counts[0].count_nonzero(0).clamp(min=1))  # more for rare words
+counts = [x * rare for x in counts]
+main = torch.linalg.svd(counts[0] - counts[0].mean(0), full_matrices=False).Vh[:4].T
 features = {
-    "counts, four numbers": [[F.pad(x * rare @ lists.T, (0, 1), value=1.0) for x in counts]],
+    "counts, four numbers": [[F.pad(x @ main, (0, 1), value=1.0) for x in counts]],
     "bag of words": [counts],
+    "encoders": [one_vector(one) for one in encoders],
+    "after one layer": [one_vector(one, depth=1) for one in encoders],
+    "before any layer": [one_vector(one, depth=0) for one in encoders],
+    "GPTs": [one_vector(one) for one in gpts],
+    "untrained": [one_vector(one) for one in untrained],
+    "without that head": [one_vector(one) for one in without_best],
+    "without another": [one_vector(one) for one in without_other],
 }
-networks = {"encoders": encoders, "GPTs": gpts, "untrained": untrained}
-networks |= {"without that head": without_best, "without another": without_other}
-features |= {name: [one_vector(one) for one in models] for name, models in networks.items()}
 
 # %% [markdown]
-# **Predict.** Four labels; chance is right 25 % of the time, the bag of words 43 %. And the six encoders, on average?
+# **Predict.** Four labels; chance is right 25 % of the time, the bag of words 57 %. And the six encoders, on average?
 
 # %% tags=["predict"]
 guess = None  # per cent, such as 50
@@ -610,8 +606,9 @@ four = {name: right[:, 0] for name, right in by_topic.items()}
 compare_guess(guess, four["encoders"].mean())
 for name, right in four.items():
     print(f"{name:20} topic after four labels, by seed:", *(f"{one:.0f}" for one in right))
-gain = four["encoders"] - four["bag of words"]
-claim(encoders_over_the_bag=gain.mean() / (gain.std(ddof=1) / 6**0.5))
+for name, less in (("the_bag", "bag of words"), ("no_attention", "before any layer")):
+    gain = four["encoders"] - four[less]
+    claim(**{f"encoders_over_{name}": gain.mean() / (gain.std(ddof=1) / 6**0.5)})
 lost = {k: (four["encoders"] - four[f"without {k}"])[brings] for k in ("that head", "another")}
 claim(lost_with_that_head=lost["that head"].min(), lost_with_another=lost["another"].max())
 claim(bag_after_four=four["bag of words"][0], counts_after_four=four["counts, four numbers"][0])
@@ -621,36 +618,37 @@ claim(outcome_lost_by_pretraining=low - lower)
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 panels = {"which topic?": by_topic, "did it turn out well?": by_outcome}
 pair = plt.subplots(1, 2, figsize=(7.6, 3.9), sharey=True, width_ratios=(3, 2))[1]
-style = {"counts, four numbers": "k", "encoders": "C1", "GPTs": "C0", "bag of words": "0.45"}
-style["without that head"] = "C1"
+style = {"counts, four numbers": ("k", "-"), "bag of words": ("0.45", "-"), "GPTs": ("C0", "-")}
+style |= {"encoders": ("C1", "-"), "before any layer": ("C1", ":"), "untrained": ("0.7", "-")}
 for ax, (title, found) in zip(pair, panels.items(), strict=True):
-    for name, color in style.items():
-        mean_right = found[name].mean(0)
-        line, va = ("o--", "top") if "without" in name else ("o-", "center")
-        ax.plot(ns, mean_right, line, color=color, linewidth=2)
+    for name, (color, line) in style.items():
+        ax.plot(ns, found[name].mean(0), "o" + line, color=color, linewidth=2)
         if found is by_topic:
-            ax.plot(ns, found[name].T, color=color, linewidth=0.7, alpha=0.3)
-            ax.text(3.6, mean_right[0], name, color=color, ha="right", va=va)
+            ax.text(3.6, found[name][:, 0].mean(), name, color=color, ha="right", va="center")
+    if found is by_topic:
+        ax.plot(ns, found["encoders"].T, color="C1", linewidth=0.8, alpha=0.4)
     ax.set_xscale("log", base=2)
     ax.set_xticks(ns, ns)
     ax.set(title=title, xlabel="labelled statements")
 pair[0].set(xlim=(0.5, 70), ylabel="right, new templates (%)")
-figure("few-labels", alt="Topics: encoders lead the bag up to 16 labels. Outcomes: all near 50.")
+figure(
+    "few-labels", alt="Topics: encoders far above their own first vectors. Outcomes: all near 50."
+)
 
 # %% [markdown]
-# **After four labels the encoders are 17 points above the bag of words**, which knows the words of four statements. Thin lines are seeds; the weakest is seed 3, in which we found hardly any topic. And it is the head: in the four encoders where it brings the topic to *dry*, little or nothing is left of the lead without it, and nearly all without another. What one head does decides what four labels can do.
+# **What attention adds is the topic**: the encoders' vectors are worth 39 % before any layer, 47 after one and 61 after both (thin lines: seeds). And it is the head: in the four encoders where it brings the topic to *dry*, the accuracy falls by 16 to 46 points without it, and by 3 at most without another. (Seed 5, which has no such head, loses nothing.)
 #
-# With 32 labels the bag has caught up, with 64 it is ahead. And the arithmetic that read the same text wins by far: where each topic has words of its own, counting who stands with whom is enough.
+# Was it worth the trouble? After four labels the encoders can't be told from the bag of words, and then they fall behind. And latent semantic analysis wins by far: where each topic has words of its own, counting who stands with whom is enough.
 #
-# On the right the same vectors are asked for the outcome. There is almost nothing, and less than in untrained networks or counts. **Pre-training keeps what it needs**: to fill blanks, the topic.
+# On the right, the outcome. A linear classifier finds almost nothing of it in the mean of these vectors, less than in untrained networks. The encoder learned the topic; the outcome, which some blanks need, too (*people … because …*), it didn't.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.5 (investigate, 20 minutes).** Perhaps the outcome is in there, and the mean hides it? Ask the networks in their own language, without any label (**prompting**): append `so everyone was [MASK] .` to a statement, and see whether *pleased* gets more than *annoyed*. Ask GPTs, too, and the longer encoder of 10.3. First write down what you expect.
+# > **Exercise 10.5 (investigate, 20 minutes).** Perhaps the outcome is in there, and the mean hides it? Ask the networks in their own language, without any label (**prompting**): append `so everyone was [MASK] .` to a statement, and see whether *pleased* gets more than *annoyed*. Ask the GPTs, too. First write down what you expect.
 #
-# |right, of 256 statements|encoders, seeds 0, 1, 2|GPTs, seeds 0, 1, 2|the longer encoder|
-# |---|---|---|---|
-# |*so everyone was …* (pleased, annoyed)||||
-# |*so people …* (smiled, grumbled)||||
+# |right, of 256 statements|encoders, seeds 0, 1, 2|GPTs, seeds 0, 1, 2|
+# |---|---|---|
+# |*so everyone was …* (pleased, annoyed)|||
+# |*so people …* (smiled, grumbled)|||
 #
 # > ```python
 # > plain = [one for one in test if "{t}" in one.template]  # one clause, and a time: take that off
@@ -660,14 +658,15 @@ figure("few-labels", alt="Topics: encoders lead the bag up to 16 labels. Outcome
 # > logits = encoders[0](x)[x == 3]  # then compare logits[:, ids["pleased"]] …
 # > ```
 # >
-# > <details><summary>What we found</summary>Chance, within two standard errors of 3 points each: encoders 52, 48, 52 and GPTs 52, 57, 51 with <em>everyone</em>; 48, 50, 49 and 50, 51, 51 with <em>people</em>; the longer encoder 52 and 50. Prompting doesn't find it, either. (One GPT of six answers is at 57: with so many tries, one is to be expected.)</details>
+# > <details><summary>What we found</summary>Chance, within two standard errors of 3 points each: encoders 52, 48, 52 and GPTs 52, 57, 51 with <em>everyone</em>; 48, 50, 49 and 50, 51, 51 with <em>people</em>. (The 57 is a little more; one of twelve may be.) Prompting doesn't find it, either, and neither does an encoder that has trained for 7,000 steps: 52 and 50.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch what words on both sides tell, here their topic: in four of six encoders one head does it, and without that head the four labels are worth no more than to a bag of words.
+# - **What does attention learn if it may look both ways?** To fetch what words on both sides tell, here their topic: in four of six encoders one head does it, and most of what four labels can use comes by that head. A GPT, which may look back only, doesn't pick it up.
+# - And two baselines that do better: a GPT that tries every word fills blanks with less loss, and counts name topics.
 # - An encoder: the block you know, with a mask for padding instead of the causal one, and masked tokens to train it on.
-# - Controls: an untrained network, a word with one meaning, a head switched off, counts of words; and seeds, since one of the six would have told another story.
+# - Controls: an untrained network, a word with one meaning, a head switched off, the vectors before any layer; and seeds, since one of the six would have told another story.
 #
 # **What still fails.** The outcome. For that all weights must learn from labels: [side lesson 10c](10c_labels.ipynb), where sixteen networks compete, and hardly any lead is what it seems. And an encoder can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #

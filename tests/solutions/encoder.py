@@ -38,6 +38,10 @@ def layer_without_gradient(x, allowed, block):
     return layer_by_softmax(x.detach(), allowed, block)
 
 
+def layer_by_the_block(x, allowed, block):
+    return block(x, allowed)
+
+
 def layer_norm_first(x, allowed, block):
     x = x + mix(block.norm_1(x), allowed, block.attention)
     return x + block.feed_forward(block.norm_2(x))
@@ -334,6 +338,7 @@ ROWS = {
         [layer_by_softmax, layer_by_pytorch],
         {
             layer_without_gradient: "block of 1 heads",
+            layer_by_the_block: "block of 1 heads) raised TypeError",
             layer_norm_first: "block of 1 heads",
             layer_without_addition: "block of 1 heads",
             layer_norms_exchanged: "block of 1 heads",
