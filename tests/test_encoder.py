@@ -27,7 +27,7 @@ from coursekit.models.encoder import (
     MaskedTokenModel,
     SequenceClassifier,
     from_bert,
-    mean_present,
+    last_present,
     to_bert,
 )
 from coursekit.training.fit import fit
@@ -226,15 +226,14 @@ def test_ten_tokens_of_padding_change_nothing_and_without_a_mask_they_do(norm_fi
         assert (blind - alone).abs().max() > 1e-3
 
 
-def test_the_mean_of_a_text_is_that_of_its_tokens_whatever_stands_at_padding():
+def test_the_last_of_a_text_is_that_of_its_last_token_wherever_padding_stands():
     g = torch.Generator().manual_seed(0)
-    vectors, lengths = torch.randn(2, 5, 3, generator=g, dtype=torch.float64), (5, 2)
-    present = torch.arange(5) < torch.tensor(lengths)[:, None]
-    by_hand = [text[:length].mean(0) for text, length in zip(vectors, lengths, strict=True)]
-    vectors[1, 2:] = torch.nan
-    assert_close(mean_present(vectors, present), torch.stack(by_hand), rtol=1e-12, atol=0)
+    vectors = torch.randn(3, 5, 2, generator=g, dtype=torch.float64)
+    present = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 0]]).bool()
+    by_hand = torch.stack([vectors[0, 4], vectors[1, 1], vectors[2, 3]])
+    assert torch.equal(last_present(vectors, present), by_hand)
     with pytest.raises(ValueError, match="text 1 is all padding: give each text a token"):
-        mean_present(vectors, present & torch.tensor([[True], [False]]))
+        last_present(vectors, present & torch.tensor([[True], [False], [True]]))
 
 
 def test_a_row_that_is_all_padding_is_refused():

@@ -179,15 +179,15 @@ class MaskedTokenModel(nn.Module):
         return self.head(self.norm(self.activation(self.transform(x))))
 
 
-def mean_present(
+def last_present(
     vectors: Float[Tensor, "B T C"], present: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B C"]:
-    """Return one vector for each text: the mean of those of its tokens, without padding.
+    """Return one vector for each text, that of its last token: in a causal model it has read all.
 
-    Reimers and Gurevych 2019, section 3 ("mean").
+    Radford et al. 2018, section 3.2.
 
     Args:
-        vectors: of each token; what stands at padding may be anything, even no number.
+        vectors: of each token.
         present: which tokens are not padding.
 
     Raises:
@@ -195,14 +195,20 @@ def mean_present(
 
     Example:
         >>> vectors = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]]])
-        >>> mean_present(vectors, torch.tensor([[True, True, False]]))
-        tensor([[2., 4.]])
+        >>> last_present(vectors, torch.tensor([[True, True, False]]))
+        tensor([[3., 6.]])
     """
+    _refuse_empty(present)
+    steps = torch.arange(present.shape[1], device=present.device)
+    last = (present * steps).argmax(1)
+    return vectors[torch.arange(len(vectors), device=vectors.device), last]
+
+
+def _refuse_empty(present: Bool[Tensor, "B T"]) -> None:
+    """Refuse a text without tokens."""
     if not present.any(1).all():
         empty = int((~present.any(1)).int().argmax())
         raise ValueError(f"text {empty} is all padding: give each text a token or more")
-    total = vectors.masked_fill(~present[..., None], 0).sum(1)
-    return total / present.sum(1, keepdim=True)
 
 
 def from_bert(weights: Mapping[str, Tensor], n_head: int | None = None) -> Encoder:

@@ -3,7 +3,7 @@
 #
 # A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? The **encoder**, one half of the transformer, does.
 #
-# **Afterwards you can** write an encoder, train it on masked tokens, find out with controls what it has learned, and put that to use with four labels.
+# **Afterwards you can** write an encoder, train it on masked tokens, find out what its vectors know, and tell by controls where that comes from.
 #
 # **Before**: lessons 6 (attention, heads, the block, a GPT you wrote), 2 and 2b (training, standard errors) and 9 (logistic regression).
 #
@@ -199,7 +199,7 @@ def padding_mask(tokens):
 
 
 # %% [markdown]
-# With these two pieces and a linear layer on top the model is whole. (This layer is also called a **head**.) The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`, and its `from_bert` takes BERT's own weights, if you have downloaded them.
+# With these two pieces and a linear layer on top the model is whole. The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`, and its `from_bert` takes BERT's own weights, if you have downloaded them.
 
 # %%
 readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))  # the library's
@@ -209,10 +209,10 @@ class OurModel(nn.Module):
     def __init__(self, encoder, n_out):
         super().__init__()
         self.encoder, d = encoder, encoder.embedding.embedding_dim
-        self.head = nn.Linear(d, n_out)
+        self.output = nn.Linear(d, n_out)
 
     def forward(self, tokens):
-        return self.head(self.encoder(tokens, readable(tokens)))
+        return self.output(self.encoder(tokens, readable(tokens)))
 
 
 def our_batch(texts):
@@ -265,7 +265,7 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Now train, on the statements without their labels: encoders with six seeds, and, with three, GPTs of the same size for as many steps, which predict *every* next word.
+# Now train, on the statements without their labels: six encoders, which differ by their seed, and six GPTs. These are the same network with the causal mask on, trained for as many steps; but they predict *every* next word.
 #
 # (`hide_some` and `next_words` make the inputs and the targets of the two. `fit` runs the five lines of lesson 2; the learning rate rises, then falls along half a cosine.)
 
@@ -293,9 +293,9 @@ def next_words(x, g):
 tokens = our_batch([one.text for one in train])
 
 
-def pretrain(seed, task):
+def pretrain(seed, task, causal=False):
     torch.manual_seed(seed)
-    encoder = OurEncoder(len(ids), causal=task is next_words)
+    encoder = OurEncoder(len(ids), causal=causal)
     model, g = OurModel(encoder, len(ids)).to(device), torch.Generator().manual_seed(seed)
     picks = (tokens[torch.randint(len(tokens), (64,), generator=g)] for _ in range(1000))
     options = {"steps": 1000, "schedule": warm_up_cosine(1000), "clip": 1.0}
@@ -308,13 +308,10 @@ def pretrain(seed, task):
 encoders = [pretrain(seed, hide_some) for seed in range(6)]
 
 # %% tags=["nbval-ignore-output"]
-gpts = [pretrain(seed, next_words) for seed in range(3)]
+gpts = [pretrain(seed, next_words, causal=True) for seed in range(6)]
 
 # %% [markdown]
-# **Predict.** Now hide one word at a time, in statements of templates that no model has seen. What fraction do the encoders recover? Always answering with the full stop is right 8 % of the time. (Each drawn word gets its own copy of the statement, with one blank. A GPT predicts it from the words before.)
-
-# %% tags=["predict"]
-guess = None  # a fraction, such as 0.3
+# Now hide one word at a time, in statements of templates that no model has seen. An encoder reads all the others, a GPT those before. (Each drawn word gets its own copy of the statement, with one blank. Always answering with the full stop is right 8 % of the time.)
 
 # %% tags=["nbval-ignore-output"]
 t_tokens = our_batch([one.text for one in test])
@@ -323,7 +320,7 @@ row, at = (hide_some(t_tokens, g)[0] == 3).nonzero(as_tuple=True)  # the words w
 y, one_blank, every = t_tokens[row, at], t_tokens[row], range(len(row))
 one_blank[every, at] = 3
 with torch.no_grad():
-    both_sides = [one(one_blank)[every, at] for one in encoders[:3]]
+    both_sides = [one(one_blank)[every, at] for one in encoders]
     words_before = [one(t_tokens)[row, at - 1] for one in gpts]  # position t − 1 predicts word t
 loss = {}
 
@@ -332,16 +329,21 @@ def rate(name, by_seed):
     right = np.mean([(logits.argmax(1) == y).float().mean().item() for logits in by_seed])
     mean = np.mean([F.cross_entropy(logits, y).item() for logits in by_seed])
     loss[name] = Score(mean, on=y)  # and what it is measured on
-    print(f"{name:34} loss {mean:.2f}, right {right:.1%} (seeds: {len(by_seed)})")
+    print(f"{name:28} loss {mean:.2f}, right {right:.1%}")
     return right
 
 
-compare_guess(guess, rate("both sides", both_sides))
-rate("a GPT", words_before)
-claim_order(both_sides_beat_the_gpt=(loss["both sides"], loss["a GPT"]))
+rate("encoders, both sides", both_sides)
+rate("GPTs, words before", words_before)
+claim_order(both_sides_beat_the_gpt=(loss["encoders, both sides"], loss["GPTs, words before"]))
 
 # %% [markdown]
-# **Reading both sides pays**, by nearly half a nat (with other seeds, by a quarter). But is it the encoder that is better, or what it was shown? A GPT can be shown the right side, too: put *each* word into the blank, and ask how probable the whole statement is. (Its probability of the word, given all others, is p(statement with it), divided by the sum of p(statement with w) over all words w.)
+# **Reading both sides pays**, by a third of a nat. But is it the encoder that is better, or what it was shown? A GPT can be shown the right side, too: put *each* word of the vocabulary into the blank, and ask how probable the whole statement is. (Its probability of the word, given all others, is p(statement with it), divided by the sum of p(statement with w) over all words w.)
+#
+# **Predict.** What fraction does a GPT recover that tries every word?
+
+# %% tags=["predict"]
+guess = None  # a fraction, such as 0.3
 
 
 # %% tags=["nbval-ignore-output"]
@@ -356,11 +358,12 @@ def try_every_word(model):  # the log-likelihood of each statement with each wor
     return scores
 
 
-rate("a GPT that tries every word", [try_every_word(one) for one in gpts])
-claim_order(a_gpt_that_tries_beats_both=(loss["a GPT that tries every word"], loss["both sides"]))
+tried = "GPTs that try every word"
+compare_guess(guess, rate(tried, [try_every_word(one) for one in gpts]))
+claim_order(a_gpt_that_tries_beats_both=(loss[tried], loss["encoders, both sides"]))
 
 # %% [markdown]
-# Now the GPT is well ahead. Not because it had seven times as many targets, every word instead of 15 %: with a seventh of the steps it leads, too (0.88 nats; a test of this course). What the encoder has left is speed: one pass for a blank, where this GPT makes 72. (ELECTRA learns from every token, too: it is asked of each whether it was replaced; Clark et al. 2020.)
+# Now the GPTs are well ahead. Not because they had seven times as many targets, every word instead of 15 %: with a seventh of the steps they lead, too (tested). But they need 72 passes for a blank, the encoder one. **That is what an encoder is for**: where millions of texts are read once, to be searched or sorted. (ELECTRA learns from every token, too: it is asked of each whether it was replaced; Clark et al. 2020.)
 #
 # What did the first of the encoders learn of *dry*? Let it fill in a blank.
 
@@ -393,14 +396,9 @@ def fill(lines):  # the four likeliest words for each blank; unknown words are l
 type_text(fill, "we had a burnt [MASK] today .\n[MASK] found the [MASK] late today .")
 
 # %% [markdown]
-# ## 10.4 What attention learned
+# ## 10.4 What does *dry* read?
 #
-# What does *dry* read, in *we had a dry cake today*? We compute the attention weights of *dry* in the four heads of the last layer, as in lesson 6, for six untrained encoders and our six. And since a head that always reads the *next* word would find *cake*, too, our control is *we found the cake dry today*.
-#
-# **Predict.** Untrained, a head gives *cake* about a fifth of its weight at most. And after training (seed 0), the head that reads *cake* most?
-
-# %% tags=["predict"]
-guess = None  # a weight, from 0 to 1
+# Lesson 6 drew attention weights. Here are those of *dry*, for the four heads of the last layer, in *we had a dry cake today*. Two controls: six untrained encoders; and *we found the cake dry today*, for a head that always reads the *next* word would find *cake*, too.
 
 # %% tags=["nbval-ignore-output"]
 from coursekit.layers.attention import attention_weights
@@ -417,67 +415,107 @@ def look(model, text):  # (4 heads, who reads, what is read)
 
 torch.manual_seed(42)
 untrained = [OurModel(OurEncoder(len(ids)), len(ids)).to(device) for _ in range(6)]
-dry_today, t = "we had a dry cake today .", 4  # dry is token 4, the thing token 5
-compare_guess(guess, look(encoders[0], dry_today)[:, t, t + 1].max().item())
-for text, dry, cake in ((dry_today, 4, 5), ("we found the cake dry today .", 5, 4)):
+dry_cake, cake_dry = ("we had a dry cake today .", 4, 5), ("we found the cake dry today .", 5, 4)
+for text, dry, cake in (dry_cake, cake_dry):  # [CLS] is token 0
     for name, models in (("untrained", untrained), ("trained", encoders)):
         weight = [look(one, text)[:, dry, cake].max().item() for one in models]
-        print(f"{text:30} {name:9} on cake, by seed:", np.round(weight, 2))
+        print(f"{text:30} {name:9} most on cake, by seed:", np.round(weight, 2))
     claim(**{f"mean_weight_on_cake_{'after' if cake > dry else 'before'}": np.mean(weight)})
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-words = ["[CLS]", *dry_today.split()]
-axes = plt.subplots(1, 2, figsize=(6.4, 3))[1]
-for ax, one, name in zip(axes, (untrained[0], encoders[0]), ("untrained", "trained"), strict=True):
-    heads = look(one, dry_today)[:, t]
-    best = heads[:, t + 1].argmax()
-    for i, head in enumerate(heads):
+best = look(encoders[0], dry_cake[0])[:, 4, 5].argmax()  # the head that reads cake most
+axes = plt.subplots(1, 3, figsize=(9, 3))[1]
+panels = (("untrained", untrained[0], dry_cake), ("trained", encoders[0], dry_cake))
+for ax, (name, one, (text, dry, _)) in zip(
+    axes, (*panels, ("trained", encoders[0], cake_dry)), strict=True
+):
+    for i, head in enumerate(look(one, text)[:, dry]):
         weights = np.zeros((8, 8))
         weights[2 + i] = head
         readers = [f"head {i + 1}" if row == 2 + i else "" for row in range(8)]
-        attention_lines(ax, readers, words, weights, "C1" if i == best else "0.7")
-    ax.set_title(f"{name}: what dry reads")
-figure("what-dry-reads", alt="Thin lines from four dry to all words; trained, a thick one to cake.")
+        color = "C1" if i == best else "0.7"
+        attention_lines(ax, readers, ["[CLS]", *text.split()], weights, color)
+    ax.set_title(name)
+figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Each line is a weight (seed 0), orange those of the head that gives *cake* most. Untrained, *dry* reads all words fairly evenly; trained, one head gives nearly all its weight to *cake*, on whichever side it stands. In other seeds it is less, down to what untrained heads give. (Another head rests on the full stop, as some of BERT's do: Clark et al. 2019.)
+# Each line is an attention weight (seed 0). Untrained, *dry* reads all words fairly evenly; trained, one head, in orange, gives nearly all its weight to *cake*, on whichever side it stands. (Another rests on the full stop, as some of BERT's do: Clark et al. 2019.) In other seeds it is less, down to what untrained heads give.
 #
-# A weight is not yet a use. What is in the vector of *dry* now? If it were its topic, *dry soup* would be further from *dry walk* than from *dry stew*. So divide: the mean distance between things of two topics by that between two things of one. A word with *one* meaning is our control: *tasty*.
+# ## 10.5 What does its vector know?
+#
+# To read a word isn't yet to use it. Does the vector of *dry* know, behind the layers, whether it is of the kitchen or of the weather? Ask it with a **probe** (Alain and Bengio 2016): a logistic regression (lesson 9) that sees this one vector, and nothing else of the statement. The encoder stays as it is.
+#
+# We are strict: the probe learns from **two** vectors of *dry*, one of each kind. Then it judges that of 110 statements of new templates. (Mean of twenty such pairs; both kinds count the same, so chance is 50 %.)
 
-# %% tags=["nbval-ignore-output"]
-things = ["soup", "cake", "stew", "picnic", "walk", "parade"]
+# %%
+from coursekit.models.bag import count_words, fit_logistic
+
+all_things = {thing for things, *_ in DOMAINS.values() for thing in things.split()}
+
+
+def find_dry(part):  # tokens; 1 for the weather; whether the thing stands before dry
+    some = [one for one in part if "dry" in one.text.split()]
+    before = [all_things & set(one.text.partition(" dry ")[0].split()) for one in some]
+    kind = torch.tensor([int(one.domain == "weather") for one in some], device=device)
+    return our_batch([one.text for one in some]), kind, np.array(list(map(bool, before)))
+
+
+(x_known, y_known, _), (x_new, y_new, thing_first) = find_dry(train), find_dry(test)
+
+
+def ask(known, new, n=2):  # for each new statement: in what part of 20 draws right
+    right = torch.zeros(len(new))
+    for seed in range(20):
+        order = torch.randperm(len(y_known), generator=torch.Generator().manual_seed(seed))
+        order = order.to(device)
+        some = torch.cat([order[y_known[order] == kind][: n // 2] for kind in (0, 1)])
+        weights = fit_logistic(known[some], y_known[some], 2, decay=0.01)
+        right += ((new @ weights).argmax(1) == y_new).cpu() / 20
+    return right.numpy()
 
 
 @torch.no_grad()
-def topic_ratio(model, word, form="we had a {1} {0} today ."):
-    x = our_batch([form.format(thing, word) for thing in things])
-    v = model.encoder(x, readable(x))[x == ids[word]]  # the six vectors of this word
-    d = torch.cdist(v, v)
-    same = (d[:3, :3].sum() + d[3:, 3:].sum()) / 12  # without the diagonal
-    return (d[:3, 3:].mean() / same).item()
+def vectors(model, word, depth):  # of this word in all statements, and a 1 for the bias
+    both = (model.encoder(x, readable(x), depth)[x == ids[word]] for x in (x_known, x_new))
+    return [F.pad(one, (0, 1), value=1.0) for one in both]
 
 
-ratio, moved = {}, "we found the {0} {1} today ."
-ratio["dry, untrained"] = [topic_ratio(one, "dry") for one in untrained]
-ratio["dry"] = [topic_ratio(one, "dry") for one in encoders]
-ratio["tasty"] = [topic_ratio(one, "tasty") for one in encoders]
-ratio["found … dry"] = [topic_ratio(one, "dry", moved) for one in encoders]
-ratio["found … dry, GPTs"] = [topic_ratio(one, "dry", moved) for one in gpts]
-for name, by_seed in ratio.items():
-    print(f"{name:17} two topics / one topic, by seed:", np.round(by_seed, 2))
-average = {name: np.mean(by_seed) for name, by_seed in ratio.items()}
-claim(two_topics_dry=average["dry"], dry_over_tasty=average["dry"] / average["tasty"])
-claim(two_topics_untrained=average["dry, untrained"], two_topics_gpts=average["found … dry, GPTs"])
+def probe(models, word="dry", depth=None, n=2):  # (models, new statements)
+    return np.array([ask(*vectors(one, word, depth), n) for one in models])
+
+
+def score(right, some=True):  # per cent, by model
+    kinds = [right[..., (y_new.cpu().numpy() == kind) & some].mean(-1) for kind in (0, 1)]
+    return 100 * np.mean(kinds, 0)
+
 
 # %% [markdown]
-# *Tasty* does it as much as *dry*. So this is no sign of two meanings: **the vector of any word picks up the topic of its statement**. And the permission to look isn't enough: in *we found the cake dry* a GPT may look at *cake*, too, and hardly any topic arrives. It wasn't asked to fill blanks.
-#
-# Does the orange head bring it? Switch the head off, an **ablation**: zero takes the place of what it hands on. (With the head's mean in place of zero the figures are the same.)
-#
-# **Predict.** Seed 0 has a ratio of 1.67, untrained networks one of 1. And seed 0 without that head?
+# **Predict.** Before any layer, *dry* is a row of a table and a position: 50 %. After one layer the encoders are still at 51 %. And after both, on average?
 
 # %% tags=["predict"]
-guess = None  # a ratio, such as 1.3
+guess = None  # per cent
+
+# %% tags=["nbval-ignore-output"]
+depths = ("before any layer", "after one layer", "after both layers")
+rows = {name: score(probe(encoders, depth=n)) for n, name in enumerate(depths)}
+rows["untrained, after both"] = score(probe(untrained))
+rows["the full stop, after both"] = score(probe(encoders, "."))
+before, one_layer, both, no_training, full_stop = (right.mean() for right in rows.values())
+compare_guess(guess, both)
+for name, right in rows.items():
+    print(f"{name:26}", *(f"{one:3.0f}" for one in right), f"  mean {right.mean():.0f}")
+counts = [count_words(x, len(ids), lowest=4) for x in (tokens, x_known, x_new)]
+rare = torch.log(len(tokens) / counts[0].count_nonzero(0).clamp(min=1))  # rare words count more
+bag = score(ask(counts[1] * rare, counts[2] * rare))
+claim(probe_before_any_layer=before, probe_after_one=one_layer, probe_after_both=both)
+claim(probe_untrained=no_training, probe_full_stop=full_stop, bag_of_the_statement=bag)
+
+# %% [markdown]
+# **An embedding can't tell, and two layers later the vector can**, from two examples, with nothing but text to learn from. (Such a vector is called a **contextual embedding**.)
+#
+# So has *dry* got two meanings now? Look at the full stop. It has none, and its vector knows nearly as much: **each word takes up the topic of its statement**. (A **bag of words**, which sees and counts *all* words of the statement, comes to 69 %. With counts from the whole text, latent semantic analysis, Deerwester et al. 1990, it gets to 87: tested.)
+#
+# Does the orange head bring it? Switch it off, an **ablation**: zero takes the place of what it hands on. (With its mean in place of zero the figures are nearly the same: tested.)
 
 
 # %% tags=["nbval-ignore-output"]
@@ -487,187 +525,100 @@ def without_head(model, head):  # 0 for what it hands on (8 of 32 channels)
     return rest
 
 
-without_best, without_other = [], []
-for one in encoders:
-    rest = [without_head(one, head) for head in range(4)]
-    reads_cake = look(one, dry_today)[:, t, t + 1].argmax().item()
-    without_best.append(rest.pop(reads_cake))
-    without_other.append(min(rest, key=lambda model: topic_ratio(model, "dry")))
-sets = encoders, without_other, without_best
-effect, other, best = (np.array([topic_ratio(m, "dry") - 1 for m in models]) for models in sets)
-compare_guess(guess, 1 + best[0])
-print("left of the effect, the ratio above 1, by seed:", (best / effect).round(2))
-brings = best < effect / 2
-claim(heads_that_bring_the_topic=sum(brings), other_heads_that_do=sum(other < effect / 2))
+reads_cake = [look(one, dry_cake[0])[:, 4, 5].argmax().item() for one in encoders]
+pairs = list(zip(encoders, reads_cake, strict=True))
+rows["without that head"] = score(probe([without_head(*pair) for pair in pairs]))
+others = [[without_head(one, k) for k in range(4) if k != head] for one, head in pairs]
+rows["without another"] = np.array([score(probe(three)).min() for three in others])
+whole, left = rows["after both layers"] - 50, rows["without that head"] - 50
+claim(heads_that_bring_the_topic=sum(left < whole / 2), lost_with_that_head=(whole - left).mean())
+
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(7.4, 3.2))[1]
-for k, (values, color) in enumerate(((effect, "0.6"), (other, "C0"), (best, "C1"))):
-    name = ("whole", "without another head", "without the head that reads cake most")[k]
-    ax.bar(np.arange(6) + 0.27 * (k - 1), values, 0.25, bottom=1, color=color)
-    ax.text(-0.4, 3.6 - 0.25 * k, name, color=color if k else "0.4", va="center")
-ax.set_xticks(range(6), [f"seed {seed}" for seed in range(6)])
-ax.set(ylim=(0.9, 3.8), ylabel="two topics / one topic", title="Often, one head brings the topic")
-figure("without-a-head", alt="In four of six seeds the ratio falls towards 1 without the head.")
-
-# %% [markdown]
-# In four of six networks, that head brings the topic: without it, a third of the effect is left at most, and without another (the one that matters most is drawn) most of it. In seed 5 the topic comes without such a head, and in seed 3 a head gives *cake* 0.42 of its weight though there is hardly any topic in the vector: **a weight is not a use**.
-#
-# ## 10.5 Four labels
-#
-# What an encoder makes of a word is its **contextual embedding**. Ours were learned from text without labels. What are they good for? BERT's promise was: read much, then learn a task from little. So: name the topic of a new statement, after *four* labelled examples, one a topic.
-#
-# The networks stay as they are. For a whole statement take the mean of its vectors; a logistic regression (lesson 9) does the rest. (Search engines compare texts by such means, from encoders trained further on pairs that belong together: Reimers and Gurevych 2019.)
-
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (warm-up, 5 minutes).** Write `mean_vector(vectors, present)`: for each text, the mean of the vectors of its tokens, without those of padding. `vectors` is (B, T, C), `present` (B, T), True where there is a token.
-# >
-# > <details><summary>Hint</summary>A sum in which padding counts 0, divided by how many there are.</details>
+def draw_seeds(ax, rows, **options):  # for each row a bar, the mean, and a number for each seed
+    for k, right in enumerate(rows.values()):
+        ax.barh(-k, right.mean() - 50, 0.86, left=50, color="C1", alpha=0.35)
+        for seed, one in enumerate(right):
+            spot = one, 0.3 - k - 0.12 * seed
+            ax.text(*spot, seed, ha="center", va="center", fontsize=8.5)
+    ax.axvline(50, color="0.3", linewidth=1)
+    ax.grid(axis="y", visible=False)
+    ax.set_yticks(range(0, -len(rows), -1), list(rows))
+    ax.set(xlim=(45, 95), ylim=(0.5 - len(rows), 0.5), xlabel="right (%), chance is 50", **options)
 
 
-# %% tags=["stub"]
-def mean_vector(vectors, present): ...  # -> (B, C)
-
-
-# %% tags=["check"]
-exercises.check_mean_vector(mean_vector)
-
-
-# %% tags=["solution"]
-def mean_vector(vectors, present):
-    present = present[..., None]
-    return (vectors * present).sum(1) / present.sum(1)
-
-
-# %% [markdown]
-# The same four labels go to the GPTs; to the encoders without the head of 10.4; to their vectors before any layer, and after one; and to a **bag of words**, which counts each word and gives rare words more weight. One baseline has read the same 2,176 texts without labels, too, and is no network: **latent semantic analysis** (Deerwester et al. 1990) boils the table of counts down to four numbers a statement, so that words in the same company count alike. (Four did best, of 4, 8 and 16, on the validation statements.)
-
-# %%
-from coursekit.models.bag import count_words, fit_logistic
-from coursekit.models.encoder import mean_present
-
-mean = answer_or(mean_vector, mean_present)  # the library's
-
-
-@torch.no_grad()
-def one_vector(model, depth=None):  # training, test: 32 numbers a statement, and a 1 for the bias
-    pair = [mean(model.encoder(x, readable(x), depth), x > 0) for x in (tokens, t_tokens)]
-    return [F.pad(x, (0, 1), value=1.0) for x in pair]
-
-
-counts = [count_words(x, len(ids), lowest=4) for x in (tokens, t_tokens)]  # words: from id 4 on
-rare = torch.log(len(tokens) / counts[0].count_nonzero(0).clamp(min=1))  # more for rare words
-counts = [x * rare for x in counts]
-main = torch.linalg.svd(counts[0] - counts[0].mean(0), full_matrices=False).Vh[:4].T
-features = {
-    "counts, four numbers": [[F.pad(x @ main, (0, 1), value=1.0) for x in counts]],
-    "bag of words": [counts],
-    "encoders": [one_vector(one) for one in encoders],
-    "after one layer": [one_vector(one, depth=1) for one in encoders],
-    "before any layer": [one_vector(one, depth=0) for one in encoders],
-    "GPTs": [one_vector(one) for one in gpts],
-    "untrained": [one_vector(one) for one in untrained],
-    "without that head": [one_vector(one) for one in without_best],
-    "without another": [one_vector(one) for one in without_other],
-}
-
-# %% [markdown]
-# **Predict.** Four labels; chance is right 25 % of the time, the bag of words 57 %. And the six encoders, on average?
-
-# %% tags=["predict"]
-guess = None  # per cent, such as 50
-
-
-# %% tags=["nbval-ignore-output"]
-def right_after(n, x, y, seed):  # per cent of the test, after n labels, as many of each kind
-    kinds, g = int(y[0].max()) + 1, torch.Generator().manual_seed(seed)
-    order = torch.randperm(len(y[0]), generator=g).to(device)
-    some = torch.cat([order[y[0][order] == k][: n // kinds] for k in range(kinds)])
-    weights = fit_logistic(x[0][some], y[0][some], kinds, decay=0.01)
-    return 100 * ((x[1] @ weights).argmax(1) == y[1]).float().mean().item()
-
-
-def mean_of_draws(n, x, y):
-    return np.mean([right_after(n, x, y, seed) for seed in range(20)])
-
-
-def curves(y):  # {name: (models, numbers of labels)}
-    every = features.items()
-    return {k: np.array([[mean_of_draws(n, x, y) for n in ns] for x in xs]) for k, xs in every}
-
-
-ns, topics, parts = (4, 8, 16, 32, 64), list(DOMAINS), (train, test)
-names = [[topics.index(one.domain) for one in part] for part in parts]
-by_topic = curves([torch.tensor(y, device=device) for y in names])
-by_outcome = curves([torch.tensor([one.label for one in part], device=device) for part in parts])
-
-# %% tags=["nbval-ignore-output"]
-four = {name: right[:, 0] for name, right in by_topic.items()}
-compare_guess(guess, four["encoders"].mean())
-for name, right in four.items():
-    print(f"{name:20} topic after four labels, by seed:", *(f"{one:.0f}" for one in right))
-for name, less in (("the_bag", "bag of words"), ("no_attention", "before any layer")):
-    gain = four["encoders"] - four[less]
-    claim(**{f"encoders_over_{name}": gain.mean() / (gain.std(ddof=1) / 6**0.5)})
-lost = {k: (four["encoders"] - four[f"without {k}"])[brings] for k in ("that head", "another")}
-claim(lost_with_that_head=lost["that head"].min(), lost_with_another=lost["another"].max())
-claim(bag_after_four=four["bag of words"][0], counts_after_four=four["counts, four numbers"][0])
-low, lower = (by_outcome[name][:, -1].mean() for name in ("untrained", "encoders"))
-claim(outcome_lost_by_pretraining=low - lower)
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-panels = {"which topic?": by_topic, "did it turn out well?": by_outcome}
-pair = plt.subplots(1, 2, figsize=(7.6, 3.9), sharey=True, width_ratios=(3, 2))[1]
-style = {"counts, four numbers": ("k", "-"), "bag of words": ("0.45", "-"), "GPTs": ("C0", "-")}
-style |= {"encoders": ("C1", "-"), "before any layer": ("C1", ":"), "untrained": ("0.7", "-")}
-for ax, (title, found) in zip(pair, panels.items(), strict=True):
-    for name, (color, line) in style.items():
-        ax.plot(ns, found[name].mean(0), "o" + line, color=color, linewidth=2)
-        if found is by_topic:
-            ax.text(3.6, found[name][:, 0].mean(), name, color=color, ha="right", va="center")
-    if found is by_topic:
-        ax.plot(ns, found["encoders"].T, color="C1", linewidth=0.8, alpha=0.4)
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(ns, ns)
-    ax.set(title=title, xlabel="labelled statements")
-pair[0].set(xlim=(0.5, 70), ylabel="right, new templates (%)")
+ax = plt.subplots(figsize=(7.6, 4.6))[1]
+shown = [*depths, "without that head", "without another"]
+draw_seeds(ax, {k: rows[k] for k in shown}, title="The second layer knows, often by one head")
 figure(
-    "few-labels", alt="Topics: encoders far above their own first vectors. Outcomes: all near 50."
+    "probe",
+    alt="Six seeds: 50 before and after one layer, 55 to 88 after two; less without a head.",
 )
 
 # %% [markdown]
-# **What attention adds is the topic**: the encoders' vectors are worth 39 % before any layer, 47 after one and 61 after both (thin lines: seeds). And it is the head: in the four encoders where it brings the topic to *dry*, the accuracy falls by 16 to 46 points without it, and by 3 at most without another. (Seed 5, which has no such head, loses nothing.)
+# Each digit is a seed, each bar a mean; *another* is the one of the other three heads that matters most. Seeds 0 and 1 fall to chance without the head that reads *cake*. In seed 5 it is another head. And in seed 3 there is hardly a topic to lose, though a head gives *cake* 0.42 of its weight: **a large attention weight is not yet a use** (Jain and Wallace 2019 started that quarrel).
 #
-# Was it worth the trouble? After four labels the encoders can't be told from the bag of words, and then they fall behind. And latent semantic analysis wins by far: where each topic has words of its own, counting who stands with whom is enough.
+# ## 10.6 The view, or the task?
 #
-# On the right, the outcome. A linear classifier finds almost nothing of it in the mean of these vectors, less than in untrained networks. The encoder learned the topic; the outcome, which some blanks need, too (*people … because …*), it didn't.
+# Our GPTs differ from the encoders in two things: they can't look to the right, and they were asked for the next word. Which of the two matters? Train a third kind: causal, but filling in blanks. And sort the new statements: where the thing comes *before* dry (*the cake was dry*), a causal network may read it, where it comes *after* (*a dry cake*), it can't.
+
+# %% tags=["nbval-ignore-output"]
+causal_blanks = [pretrain(seed, hide_some, causal=True) for seed in range(6)]
+
+# %% [markdown]
+# **Predict.** After both layers, where the thing comes before *dry*: how often is the probe right on the vectors of the GPTs?
+
+# %% tags=["predict"]
+guess = None  # per cent; the encoders have 76
+
+# %% tags=["nbval-ignore-output"]
+kinds = {"both sides, blanks": encoders, "left side, blanks": causal_blanks}
+kinds |= {"left side, next word\n(GPTs)": gpts, "both sides, untrained": untrained}
+found = {name: probe(models) for name, models in kinds.items()}
+before = {name: score(right, thing_first) for name, right in found.items()}
+after = {name: score(right, ~thing_first) for name, right in found.items()}
+encoder, blanks, gpt, _ = found
+compare_guess(guess, before[gpt].mean())
+claim(encoder_thing_before=before[encoder].mean(), encoder_thing_after=after[encoder].mean())
+claim(blanks_thing_after=after[blanks].mean(), gpt_thing_after=after[gpt].mean())
+wrong = [Score(100 - before[name].mean(), on=x_new) for name in (encoder, blanks, gpt)]
+claim_order(view_matters=(wrong[0], wrong[1]), task_matters=(wrong[1], wrong[2]))
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 2, figsize=(8.8, 4.2), sharey=True)[1]
+draw_seeds(axes[0], before, title="“the cake was dry”: all may look")
+draw_seeds(axes[1], after, title="“a dry cake”: encoders may look")
+figure(
+    "view-or-task",
+    alt="Before: encoders 76, causal with blanks 61, others 53. After: only encoders.",
+)
+
+# %% [markdown]
+# **It takes both, the view and the task.** Where the thing comes after *dry*, only encoders can know it. Where it comes before, GPTs could read it as well, and hardly do: what comes next seldom depends on it. Networks that fill in blanks do read it, with the left side alone in three seeds of six.
+#
+# "Hardly" is about what *two* examples show: what the vector is mostly about. A probe with more labels finds more, and that is the exercise.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.5 (investigate, 20 minutes).** Perhaps the outcome is in there, and the mean hides it? Ask the networks in their own language, without any label (**prompting**): append `so everyone was [MASK] .` to a statement, and see whether *pleased* gets more than *annoyed*. Ask the GPTs, too. First write down what you expect.
+# > **Exercise 10.4 (investigate, 20 minutes).** How much can a probe find if it gets more labels? Complete the table, with the mean over the seeds. Which sentence of this section would you write otherwise after the last column? And what has a probe measured that is right on *untrained* vectors?
 #
-# |right, of 256 statements|encoders, seeds 0, 1, 2|GPTs, seeds 0, 1, 2|
-# |---|---|---|
-# |*so everyone was …* (pleased, annoyed)|||
-# |*so people …* (smiled, grumbled)|||
+# |right, %|2 labels|8|32|200|
+# |---|---|---|---|---|
+# |encoders, after 2 layers|||||
+# |encoders, after 1 layer|||||
+# |GPTs, thing before *dry*|||||
+# |untrained, after 2 layers|||||
 #
-# > ```python
-# > plain = [one for one in test if "{t}" in one.template]  # one clause, and a time: take that off
-# > texts = [one.text.replace(" this time", "").replace(" today", "")[:-2] for one in plain]
-# > texts = [text.removeprefix("this time ").removeprefix("today ") for text in texts]
-# > x = our_batch([f"{text} so everyone was [MASK] ." for text in texts])
-# > logits = encoders[0](x)[x == 3]  # then compare logits[:, ids["pleased"]] …
-# > ```
+# > <details><summary>Hint</summary><code>score(probe(gpts, n=32), thing_first).mean()</code>; without <code>thing_first</code> it is all new statements.</details>
 # >
-# > <details><summary>What we found</summary>Chance, within two standard errors of 3 points each: encoders 52, 48, 52 and GPTs 52, 57, 51 with <em>everyone</em>; 48, 50, 49 and 50, 51, 51 with <em>people</em>. (The 57 is a little more; one of twelve may be.) Prompting doesn't find it, either, and neither does an encoder that has trained for 7,000 steps: 52 and 50.</details>
+# > <details><summary>What we found</summary>Encoders after two layers 74, 84, 88, 92; after one 51, 58, 71, 82; GPTs 53, 62, 84, 94; untrained 52, 57, 66, 75. With 200 labels the topic is found nearly everywhere. GPTs have read the thing before <em>dry</em> after all, as well as encoders. So “hardly do” must be “it hardly shows”. And in an untrained network attention mixes a little of each word into all vectors: enough for a probe that may learn from much. What a probe finds depends on how much it is given, too; Hewitt and Liang (2019) ask it random questions for comparison.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To fetch what words on both sides tell, here their topic: in four of six encoders one head does it, and most of what four labels can use comes by that head. A GPT, which may look back only, doesn't pick it up.
-# - And two baselines that do better: a GPT that tries every word fills blanks with less loss, and counts name topics.
+# - **What does attention learn if it may look both ways?** What its task needs. To fill in blanks it fetches the topic from wherever it stands into the vector of every word, often by one head; to guess the next word, it hardly does.
 # - An encoder: the block you know, with a mask for padding instead of the causal one, and masked tokens to train it on.
-# - Controls: an untrained network, a word with one meaning, a head switched off, the vectors before any layer; and seeds, since one of the six would have told another story.
+# - A probe, and what makes it mean something: vectors before any layer, untrained networks, a word without a meaning, a head switched off, few labels; and seeds, for seed 3 alone would have told another story.
 #
-# **What still fails.** The outcome. For that all weights must learn from labels: [side lesson 10c](10c_labels.ipynb), where sixteen networks compete, and hardly any lead is what it seems. And an encoder can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
+# **What still fails.** Whether a statement turned out *well* is hardly in these vectors. For that all weights must learn from labels: [side lesson 10c](10c_labels.ipynb), where four kinds of network compete. And an encoder can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.

@@ -3,7 +3,7 @@
 #
 # Four networks learn from the same labels. On new statements one is right in 99 of 100 cases, another in 81. So the first is better? Train each again, change nothing but the seed, and see what is left of the ranking.
 #
-# **Afterwards you can** fine-tune an encoder or a GPT on labels, give it a fair baseline, say how sure a lead is, see where networks disagree, and make something of it.
+# **Afterwards you can** fine-tune an encoder or a GPT on labels, give it a fair baseline, say how sure a lead is, find the questions on which networks disagree, and mend one.
 #
 # **Before**: lessons 10 (masked tokens, pre-training) and 2b (seeds, standard errors).
 #
@@ -22,7 +22,7 @@ from torch.testing import assert_close
 from coursekit.data.statements import number_words, statements
 from coursekit.exercises import answer_or
 from coursekit.exercises import labels as exercises
-from coursekit.notebook import claim, compare_guess, figure, setup
+from coursekit.notebook import claim, compare_guess, figure, read_record, setup
 from coursekit.notebook.widgets import type_text
 
 device = setup("10c_labels", seed=42)
@@ -49,7 +49,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, one.text)
 
 # %% [markdown]
-# Lesson 10 left the encoder as it was and used its vectors; of the outcome there was almost nothing in them. Now all weights learn: a head with two logits sits on *one* vector, and the gradient goes through the whole network. This is **text classification**; if the weights start from a pre-trained network, **fine-tuning**. Which vector?
+# Lesson 10 left the encoder as it was and probed its vectors. Now all weights learn: a head with two logits sits on *one* vector, and the gradient goes through the whole network. This is **text classification**; if the weights start from a pre-trained network, **fine-tuning**. Which vector?
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.pictures import draw_numbers
@@ -63,7 +63,7 @@ for ax, (title, allowed) in zip(axes, panels.items(), strict=True):
 figure("who-has-read-what", alt="A causal [CLS] has read itself only; the last token everything.")
 
 # %% [markdown]
-# BERT takes that of `[CLS]`. But in a causal network `[CLS]` has read nothing, and only the *last* token everything. So we take the last, for both.
+# BERT takes that of `[CLS]`. But in a causal network `[CLS]` has read only itself, and the *last* token everything. So we take the last, for both. (With `[CLS]` the bidirectional ones would do no better: recorded in 10c.4.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.1 (warm-up, 5 minutes).** Write `last_vector(vectors, present)`: for each text, the vector of its last token, padding aside. `vectors` is (B, T, C), `present` (B, T); padding stands at the end.
@@ -89,10 +89,10 @@ def last_vector(vectors, present):
 
 # %%
 from coursekit.layers.attention import attend, attend_past
-from coursekit.models.encoder import Encoder, EncoderConfig
+from coursekit.models.encoder import Encoder, EncoderConfig, last_present
 
 sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=32, dropout=0.0)
-last = answer_or(last_vector, lambda v, present: v[range(len(v)), present.sum(1) - 1])
+last = answer_or(last_vector, last_present)  # the library's
 
 
 class OurClassifier(nn.Module):
@@ -118,19 +118,19 @@ def train_it(model, batches, loss, lr, steps=1000):
     return model.eval()
 
 
-def fine_tune(rule, seed, start=None, steps=1000):  # start: a pre-trained encoder, or none
+def fine_tune(rule, seed, start=None, part=train, steps=1000):  # start: pre-trained, or none
     torch.manual_seed(seed)
     model, g = OurClassifier(rule).to(device), torch.Generator().manual_seed(seed)
     if start is not None:
         model.encoder.load_state_dict(start.state_dict())
-    (tokens, present), y = read(train)
+    (tokens, present), y = read(part)
     picks = (torch.randint(len(y), (64,), generator=g) for _ in range(steps))
     batches = (((tokens[i], present[i]), y[i]) for i in picks)
     return train_it(model, batches, F.cross_entropy, 6e-3, steps)
 
 
 # %% [markdown]
-# Pre-training uses the same statements without their labels. A bidirectional network fills in masked tokens; the library's `draw_masked` hides them as you did in lesson 10. A causal one predicts each next word; a target of −100 is left out of the loss. For this, `MaskedTokenModel` puts a head on the encoder, and afterwards we take it off.
+# Pre-training uses the same statements without their labels. A bidirectional network fills in masked tokens; the library's `draw_masked` hides them as you did in lesson 10. A causal one predicts each next word; a target of −100 is left out of the loss. For this, `MaskedTokenModel` puts an output layer on the encoder, and afterwards we take it off. (`next_token_loss` is a cross-entropy over all targets, whatever they are.)
 
 # %%
 from coursekit.evaluate.likelihood import next_token_loss
@@ -179,23 +179,26 @@ def count_all(tokens, size):
 
 
 # %%
-from coursekit.models.bag import count_words, fit_bag
+from coursekit.models.bag import count_words, fit_bag, fit_logistic
 
 
 def library_counts(tokens, size):
     return count_words(tokens, size, pairs=True, lowest=4)
 
 
+count = answer_or(count_all, library_counts)
 (x, _), y = read(train)
-ours = answer_or(count_all, library_counts)(x, len(ids))
-assert_close(ours, library_counts(x, len(ids)))
-print(f"{ours.count_nonzero(0).count_nonzero()} words and pairs in {len(x)} statements")
-fitted = fit_bag(x, y, vocab_size=len(ids), lowest=4, decay=1e-5)  # these counts, a weight for each
+counts = count(x, len(ids))
+seen = counts.any(0)  # the words and pairs that occur
+weights = fit_logistic(counts[:, seen], y, 2, decay=1e-5)  # a cross-entropy, minimised
 
 
 def bag(tokens, present=None):
-    return fitted(tokens)
+    return count(tokens, len(ids))[:, seen] @ weights
 
+
+print(f"{seen.sum()} words and pairs in {len(x)} statements")
+assert_close(bag(x), fit_bag(x, y, vocab_size=len(ids), lowest=4, decay=1e-5)(x))
 
 # %% [markdown]
 # Bidirectional or causal, from random weights or pre-trained: four kinds of network, with the same steps and the same 2,176 labels.
@@ -245,7 +248,7 @@ claim(bag_accuracy=right["bag"])
 #
 # A **seed** decides two things here: the first weights, and the order in which statements are drawn. Train all four kinds again with the seeds 1, 2 and 3.
 #
-# **Predict.** The best and the worst network of seed 0 are 19 points apart. How far apart are the best and the worst of *one* kind?
+# **Predict.** The best and the worst network of seed 0 are 19 points apart. How far apart are the best and the worst of *one* kind, the one that varies most?
 
 # %% tags=["predict"]
 guess = None  # points, such as 3
@@ -267,12 +270,15 @@ def score(part):
     return {k: np.array([accuracy(runs[seed][k], part) for seed in range(4)]) for k in kinds}
 
 
-right, known = score(test), score(validation)
+def line(numbers):
+    return " ".join(f"{one:3.0f}" for one in numbers)
+
+
+right, on_validation = score(test), score(validation)
 error = {k: one.std(ddof=1) / 2 for k, one in right.items()}  # the mean's standard error
 for k, one in right.items():
-    by_seed = " ".join(f"{v:3.0f}" for v in one)
-    print(f"{k:27} test {by_seed}, mean {one.mean():.1f} ± {error[k]:.1f}", end="")
-    print(", validation", *(f"{v:3.0f}" for v in known[k]))
+    print(f"{k:27} test {line(one)}, mean {one.mean():.1f} ± {error[k]:.1f}", end=", ")
+    print("validation", line(on_validation[k]))
 spread = max(map(np.ptp, right.values()))
 compare_guess(guess, spread)
 claim(widest_spread=spread)
@@ -310,15 +316,16 @@ for k in others:
     print(f"{gap / np.hypot(error[first], error[k]):.1f} standard errors; behind in", end=" ")
     print(f"{ahead[-1]:.0f} % of the pairs of runs")
 claim(behind_in_pairs=np.mean(ahead))
-tells = np.corrcoef(np.ravel(list(known.values())), np.ravel(list(right.values())))[0, 1]
+pair = (np.ravel(list(one.values())) for one in (on_validation, right))
+tells = np.corrcoef(*pair)[0, 1]
 claim(correlation_with_validation=tells)
 
 # %% [markdown]
-# It leads by 1.3 to 1.9 standard errors, and had the pick of four: not enough to believe it. With one run of each, one comparison in five would have gone the other way.
+# It leads by 1.3 to 1.9 standard errors (not paired: seed 0 means another start in each kind), and had the pick of four: not enough to believe it. With one run of each, one comparison in five would have gone the other way.
 #
 # Could **validation** have told which runs are good? Its statements have templates of their own, too. But what is best there isn't best here: over all sixteen runs the two hardly go together.
 #
-# It need not even be the seed. Move 64 of the statements to the end of the list, unchanged, and each of these networks becomes another one; on your machine, where the same gradients are added up in another order, the dots lie elsewhere. So it was with a hundred BERTs, fine-tuned alike but for the seed (McCoy et al. 2020).
+# It need not even be the seed. Move 64 of the statements to the end of the list, unchanged, and each becomes another network ([tested](../tests/test_encoder_lesson.py)); on your machine, where gradients are added up in another order, the dots lie elsewhere, too. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.
 #
 # ## 10c.3 Where do they differ?
 #
@@ -339,20 +346,36 @@ claim(widest_spread_on_nobody=np.ptp(nobody, 1).max())
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
 order = table[:, 1:].mean(1).argsort()
-ax = plt.subplots(figsize=(8.6, 4.8))[1]
+ax = plt.subplots(figsize=(9, 4.9))[1]
 picture = ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
 ax.set_yticks(range(14), [forms[i].format(**words)[:-2] for i in order], fontsize=9)
-names = ["\n\nbag", *(k.replace(", ", ",\n") for k in kinds)]
-ax.set_xticks([0, 2.5, 6.5, 10.5, 14.5], names, fontsize=9)
+ax.set_xticks(range(17), ["", *(list(range(4)) * 4)], fontsize=8)
+ax.text(0, 13.9, "bag", ha="center", fontsize=9)
+for k, name in enumerate(kinds):
+    label = name.replace("bidirectional", "both ways").replace(", ", ",\n")
+    ax.text(2.5 + 4 * k, -0.7, label, ha="center", fontsize=9)
 for edge in (0.5, 4.5, 8.5, 12.5):
     ax.axvline(edge, color="white", linewidth=4)
 ax.grid(visible=False)
-ax.set_title("A few questions decide, and one is a lottery")
+ax.set_xlabel("seed", labelpad=2)
+ax.set_title("A few questions decide, and one is a lottery", pad=34)
 plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="All templates blue, nearly; nobody is red or blue, network by network.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away (*people smiled*), all are right. *Not* flips a statement, and the bag, which adds up its words, falls below chance; most networks have learned it. And *nobody found the cake dry today*: networks of one kind are right always or hardly ever, though in training, where *nobody* stands in two templates, they make next to no mistake. **Equal in training is not equal.**
+# Where a reaction gives the outcome away (*people smiled*), all are right. *Not* flips a statement, and the bag, which adds up its words, falls below chance; most networks have learned it. And the row on top, *nobody found the cake dry today*, is a lottery. In training there are two templates with *nobody*. In one a reaction follows, which gives the outcome away. And the other?
+
+# %% tags=["nbval-ignore-output"]
+known = [one for one in train if one.template.startswith("{t} nobody")]
+asked = [one for one in test if "nobody" in one.template]
+print(f"training: {known[0].text}    test: {asked[0].text}")
+for k in kinds:
+    pair = [[accuracy(runs[seed][k], part) for seed in range(4)] for part in (known, asked)]
+    print(f"{k:28} {line(pair[0])}             {line(pair[1])}")
+claim(nobody_in_training=min(accuracy(runs[s][k], known) for k in kinds for s in range(4)))
+
+# %% [markdown]
+# Only the time has moved. With the time in front, as in training, all sixteen networks know what *nobody* does; with the time at the end some know it, some say the opposite, some toss a coin. **Equal in training is not equal.** In training nothing tells *nobody* from *today nobody*, so chance decides by which of the two a network goes.
 #
 # So the unit is the template, not the statement: 896 test statements are fourteen questions, and four or five of them make the ranking.
 #
@@ -374,9 +397,9 @@ def judge(lines):  # each one's probability of a good outcome; unknown words are
 type_text(judge, "they found the letter torn today .\nnobody found the letter torn today .")
 
 # %% [markdown]
-# ## 10c.4 Four together, or one for longer
+# ## 10c.4 Three remedies
 #
-# What can be done about it? Either take all four networks of a kind and average their probabilities, an **ensemble**: where they err by chance, they seldom err together. Or train one of them for four times as many steps.
+# **The first: ask several.** Take all four networks of a kind and average their probabilities, an **ensemble**. Where they err by chance, they seldom err together.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.3 (warm-up, 5 minutes).** Write `mean_opinion(logits)`: `logits` is (M, B, K), of M networks for B texts and K labels; return the mean of their probabilities, (B, K).
@@ -398,7 +421,7 @@ def mean_opinion(logits):
 
 
 # %% [markdown]
-# A fair opponent of an ensemble isn't the mean of its members, which it beats nearly always, but the member that one would have used: the best on validation.
+# An ensemble beats the *mean* of its members nearly always. So compare it with the member that one would have used: the best on validation (of several, their mean).
 #
 # **Predict.** The four causal, pre-trained networks are right in 95 or 96 % on average. Their ensemble?
 
@@ -407,7 +430,9 @@ guess = None  # per cent
 
 
 # %% tags=["nbval-ignore-output"]
-opinion = answer_or(mean_opinion, lambda logits: logits.softmax(-1).mean(0))
+from coursekit.evaluate.likelihood import mean_probabilities
+
+opinion = answer_or(mean_opinion, mean_probabilities)  # the library's
 
 
 def ensemble(k):
@@ -416,7 +441,7 @@ def ensemble(k):
 
 
 together = {k: accuracy(ensemble(k), test) for k in kinds}
-chosen = {k: right[k][known[k].argmax()] for k in kinds}
+chosen = {k: right[k][on_validation[k] == on_validation[k].max()].mean() for k in kinds}
 for k in kinds:
     print(f"{k:28} mean {right[k].mean():5.1f}, the best on validation {chosen[k]:5.1f},", end=" ")
     print(f"together {together[k]:5.1f}")
@@ -424,49 +449,88 @@ compare_guess(guess, together["causal, pre-trained"])
 claim(gain_of_an_ensemble=np.mean([together[k] - right[k].mean() for k in kinds]))
 claim(ensembles_ahead_of_the_chosen=sum(together[k] > chosen[k] for k in kinds))
 
-# %% tags=["nbval-ignore-output"]
-longer = [fine_tune(attend_past, s, starts["causal", s], steps=4000) for s in (0, 1)]
-longer_right = [accuracy(model, test) for model in longer]
-print("causal, pre-trained, 4,000 steps:", *(f"{one:.1f}" for one in longer_right))
-claim(longer_at_least=min(longer_right))
+# %% [markdown]
+# **The second: train for longer.** An ensemble costs four trainings. What does *one* network make of as many steps, 4,000? This takes half an hour for all sixteen, so we have recorded it.
+
+# %%
+files = {k: k.replace(", ", "-") for k in kinds} | {"[CLS]": "bidirectional-pre-trained-cls"}
+runs_of = {k: [read_record(f"labels-{file}-{s}") for s in range(4)] for k, file in files.items()}
+longer = {k: np.array([run.result["right"] for run in four]) for k, four in runs_of.items()}
+for k, one in longer.items():
+    print(f"{k:28}", *(f"{v:5.1f}" for v in one), f"  mean {one.mean():.1f}")
+*_, second, best = sorted((longer[k] for k in kinds), key=np.mean)
+claim(longer_lead=best.mean() - second.mean(), longer_all_above=best.min() - second.max())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(6.8, 3.2))[1]
-dots(ax, title="Four together help, and so does longer training")
+ax = plt.subplots(figsize=(7.2, 3.6))[1]
+dots(ax, title="Longer training (recorded) settles it: one kind leads")
 for row, k in enumerate(kinds):
-    ax.plot(together[k], -row, "k*", markersize=13)
-ax.plot(longer_right, [-3.3] * 2, "D", color="C1")
-ax.text(together[kinds[0]], 0.25, "together", ha="center")
-ax.text(min(longer_right) - 0.5, -3.4, "4,000 steps", ha="right", color="C1")
-figure("ensemble", alt="Stars, the ensembles, lie right of the middle of their dots.")
+    ax.plot(together[k], -row, "k*", markersize=12)
+    ax.plot(longer[k], [-row - 0.3] * 4, "D", color=colors[k])
+ax.text(together[kinds[0]], 0.25, "together", ha="center", fontsize=10)
+ax.text(longer[kinds[0]].min() - 0.4, -0.42, "4,000 steps", ha="right", color="C0", fontsize=10)
+figure(
+    "remedies", alt="At 4,000 steps all four causal, pre-trained networks lie near 100, no other."
+)
 
 # %% [markdown]
-# **An ensemble saves you the choice**: in most kinds it beats the member that validation would have chosen. What chance spoiled averages out; what most members get wrong, it gets wrong, too.
+# **Now there is a winner**, with all four seeds: causal and pre-trained. It takes both; and a bidirectional network that reads `[CLS]`, as BERT does, gains nothing by it (the last row). The kinds weren't equal; a thousand steps were too few to see it. We don't know why this one wins.
 #
-# The second way does as well and is cheaper: after 4,000 steps a causal, pre-trained network is right in 99 or 100 of 100 new statements, with either seed. (That is 5,000 steps with its pre-training, where four networks had 8,000.) So it leads after all? Only if the others don't gain as much.
+# **The third: ask what the data don't say.** Where it matters, *nobody* comes behind a time. So say that the time is of no importance: to each statement with one add the same without it. The template of the test is still new.
+
+# %% tags=["nbval-ignore-output"]
+from dataclasses import replace
+
+
+def without_time(one):
+    text = one.text.replace("this time", "today")
+    return replace(one, text=text.removeprefix("today ").replace(" today .", " ."))
+
+
+more = train + [without_time(one) for one in train if "{t}" in one.template]
+print(f"{len(train)} statements, now {len(more)}, such as:", more[-1].text)
+told = {
+    name: [fine_tune(rule, seed, part=more) for seed in range(4)]
+    for name, rule in (("bidirectional", attend), ("causal", attend_past))
+}
+
+# %% tags=["nbval-ignore-output"]
+for what, part in (("nobody", asked), ("all new templates", test)):
+    for k, models in told.items():
+        was = [accuracy(runs[seed][k], part) for seed in range(4)]
+        now = [accuracy(model, part) for model in models]
+        print(f"{what:18} {k:14} was {line(was)}, is {line(now)}, mean {np.mean(now):.1f}")
+thousand = {k: [runs[seed][k] for seed in range(4)] for k in told}
+know = [[accuracy(m, asked) > 90 for k in told for m in of[k]] for of in (thousand, told)]
+claim(know_nobody_before=sum(know[0]), know_nobody_now=sum(know[1]))
+
+# %% [markdown]
+# **Two of eight networks knew *nobody*, now it is seven.** No step more, no other network: 640 short statements. The other questions are as hard as before, so on average hardly anything has changed. That is what a table by template is for: it says where to look.
+#
+# But mind that we looked at the test to find this remedy. Whether it helps with questions that we haven't seen, only new questions can say.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10c.4 (investigate, 20 minutes).** Train the other three kinds for 4,000 steps, too, with the seeds 0 and 1, and complete the table. Does the lead hold? And is it the pre-training, the causal mask, or both together?
-#
-# |right, new templates|four of 1,000 steps, together|one of 4,000 steps, seeds 0 and 1|
-# |---|---|---|
-# |bidirectional|||
-# |bidirectional, pre-trained|||
-# |causal|||
-# |causal, pre-trained|||
-#
-# > ```python
-# > one = fine_tune(attend, 0, starts["bidirectional", 0], steps=4000)  # about 28 seconds
-# > accuracy(one, test)
-# > ```
+# > **Exercise 10c.4 (investigate, 20 minutes).** Was it the *short* statements, or only that there were more? Train causal networks, seeds 0 to 3, with something else added, and complete the table. In which rows are all test templates still new? And which would you report?
 # >
-# > <details><summary>What we found</summary>Bidirectional 86 and 91, bidirectional and pre-trained 93 and 86, causal 93 and 87, causal and pre-trained 100 and 100 (with the seeds 2 and 3 it was right in 99.7 and 98.9). So the lead is real, and a thousand steps were too few to see it; it takes both, the mask and the pre-training. With two other splits of the templates, <code>statements(split=1)</code> and <code>2</code>, it was 100.0 and 99.6, seed 0. Is it the number of targets, seven times as many when every word is one? Three encoders that filled in masked tokens for 7,000 steps came to 90, 90 and 85 after 4,000 on labels. That isn't it. We don't know what is.</details>
+# > ```python
+# > timed = [one for one in train if "{t}" in one.template]  # add these once more, as they are
+# > model = fine_tune(attend_past, 0, part=train + timed)  # about seven seconds
+# > ```
+#
+# |added|*nobody*, seeds 0–3|all new templates, mean|
+# |---|---|---|
+# |nothing|||
+# |the 640 statements with a time, once more|||
+# |the same without their time|||
+# |the same with the time at the other end|||
+#
+# > <details><summary>What we found</summary>FOUND</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Which network is better?** One run can't say, and here four of each couldn't: the seed moves a network as much as the kinds differ. Longer training settled it: causal and pre-trained, on these statements.
+# - **Which network is better?** One run can't say, and here four of each couldn't: the seed moved a network as much as the kinds differed. After four times the steps it was clear.
 # - A head on the last vector, and fine-tuning; a bag of words and bigrams as the baseline.
-# - What to report: several seeds with a standard error; a table by template, and minimal pairs for what you need; an ensemble where you can't choose.
+# - What to report: several seeds with a standard error, and a table by template. What to do: an ensemble where you can't choose, longer training, and a look at what the data don't say.
 #
-# **What still fails.** *Nobody*, in three of the four kinds. Two templates of training don't say what the word does, so chance decides.
+# **What still fails.** Fourteen questions, all ours, and we have looked at them. A number on one test is a number on *that* test.

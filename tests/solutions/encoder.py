@@ -42,6 +42,11 @@ def layer_by_the_block(x, allowed, block):
     return block(x, allowed)
 
 
+def layer_by_the_attention(x, allowed, block):
+    x = block.norm_1(x + block.attention(x, None, allowed))
+    return block.norm_2(x + block.feed_forward(x))
+
+
 def layer_norm_first(x, allowed, block):
     x = x + mix(block.norm_1(x), allowed, block.attention)
     return x + block.feed_forward(block.norm_2(x))
@@ -195,50 +200,6 @@ def padding_as_integers(tokens):
     return padding_by_comparison(tokens).long()
 
 
-# --- check_mean_vector --------------------------------------------------------------------------
-
-
-def mean_by_product(vectors, present):
-    present = present[..., None]
-    return (vectors * present).sum(1) / present.sum(1)
-
-
-def mean_by_text(vectors, present):
-    return torch.stack([v[here].mean(0) for v, here in zip(vectors, present, strict=True)])
-
-
-def mean_as_sum(vectors, present):
-    return (vectors * present[..., None]).sum(1)
-
-
-def mean_of_channels(vectors, present):
-    return (vectors * present[..., None]).mean(2)
-
-
-def mean_with_its_axis(vectors, present):
-    return mean_by_product(vectors, present)[:, None]
-
-
-def mean_with_padding(vectors, present):
-    return vectors.mean(1)
-
-
-def mean_by_all_positions(vectors, present):
-    return (vectors * present[..., None]).mean(1)
-
-
-def mean_by_all_tokens(vectors, present):
-    return (vectors * present[..., None]).sum(1) / present.sum() * len(present)
-
-
-def mean_by_the_first_length(vectors, present):
-    return mean_as_sum(vectors, present) / present[0].sum()
-
-
-def mean_by_the_first_mask(vectors, present):
-    return mean_by_product(vectors, present[:1].expand_as(present))
-
-
 # --- check_hide_tokens --------------------------------------------------------------------------
 
 
@@ -338,7 +299,8 @@ ROWS = {
         [layer_by_softmax, layer_by_pytorch],
         {
             layer_without_gradient: "block of 1 heads",
-            layer_by_the_block: "block of 1 heads) raised TypeError",
+            layer_by_the_block: " raised TypeError: call the parts of the block",
+            layer_by_the_attention: " raised TypeError: call q, k, v and out",
             layer_norm_first: "block of 1 heads",
             layer_without_addition: "block of 1 heads",
             layer_norms_exchanged: "block of 1 heads",
@@ -372,19 +334,6 @@ ROWS = {
             padding_and_special: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
             padding_and_the_future_of_whole_texts: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
             padding_as_the_first: "([[1, 5, 6, 0, 0]",
-        },
-    ),
-    encoder.check_mean_vector: (
-        [mean_by_product, mean_by_text],
-        {
-            mean_as_sum: "[[True, True]]",
-            mean_of_channels: "[[True, True]]",
-            mean_with_its_axis: "[[True, True]]",
-            mean_with_padding: "[True, False, False, False]",
-            mean_by_all_positions: "[True, False, False, False]",
-            mean_by_all_tokens: "[True, False, False, False]",
-            mean_by_the_first_length: "[True, False, False, False]",
-            mean_by_the_first_mask: "[True, False, False, False]",
         },
     ),
     encoder.check_hide_tokens: (

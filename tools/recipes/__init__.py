@@ -57,6 +57,20 @@ def _four_starts(**options: float | str) -> Recipe:
     return Recipe(code=code, options=options, steps=200_000, data=("names",))
 
 
+def _labels(rule: str, pre_trained: int, seed: int, at_first: int = 0) -> Recipe:
+    code = "tools.recipes.labels:FineTuned"
+    options = {"rule": rule, "pre_trained": pre_trained, "at_first": at_first}
+    return Recipe(code=code, options=options, seed=seed, steps=4000 + 1000 * pre_trained, block=500)
+
+
+LABELS = {
+    "bidirectional": ("attend", 0),
+    "bidirectional-pre-trained": ("attend", 1),
+    "causal": ("attend_past", 0),
+    "causal-pre-trained": ("attend_past", 1),
+    "bidirectional-pre-trained-cls": ("attend", 1, 1),
+}
+
 RECIPES = {
     "names-wild": _four_starts(hidden_scale=1.0, output_scale=1.0),
     "names-small-last-layer": _four_starts(hidden_scale=1.0, output_scale=0.01),
@@ -64,5 +78,10 @@ RECIPES = {
     "names-batch-norm": Recipe(
         code="tools.recipes.names:NormalisedNetwork", steps=200_000, data=("names",)
     ),
+}
+RECIPES |= {
+    f"labels-{kind}-{seed}": _labels(*options[:2], seed, *options[2:])
+    for kind, options in LABELS.items()
+    for seed in range(4)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""
