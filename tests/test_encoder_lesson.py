@@ -1,8 +1,5 @@
 """What the lessons 10 and 10c state and no cell of them measures, by their own models and loops."""
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -11,36 +8,12 @@ from torch.nn import functional as F
 from coursekit.data.statements import DOMAINS, statements
 from coursekit.models.bag import count_words, fit_logistic
 from coursekit.training.fit import fit
-from tools.source import find_lessons, load
-
-KEPT = {
-    *("train", "ids", "our_layer", "readable", "hide", "tokens", "all_things", "x_known", "x_new"),
-    *("y_known", "y_new", "sizes", "last"),
-}
-DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+from tests.lessons import define
 
 
 @pytest.fixture
 def lesson():
-    return _definitions("10")
-
-
-def _definitions(number):
-    """What a lesson defines, with nothing trained: stubs stand for the exercises."""
-    (found,) = find_lessons(Path(__file__).parents[1], number)
-    room = {"__name__": "lesson", "device": torch.device("cpu")}
-    for cell in load(found).cells[2:]:
-        if cell.cell_type == "code":
-            nodes = [node for node in ast.parse(cell.source).body if _is_kept(node)]
-            exec(compile(ast.Module(nodes, []), found.name, "exec"), room)
-    return room
-
-
-def _is_kept(node):
-    if isinstance(node, ast.Assign):
-        names = {part.id for part in ast.walk(node.targets[0]) if isinstance(part, ast.Name)}
-        return bool(names & KEPT)
-    return isinstance(node, DEFINES)
+    return define("10")
 
 
 def find_dry(test):
@@ -154,7 +127,7 @@ def test_whether_it_turned_out_well_is_hardly_in_the_vectors(lesson):
 
 @pytest.mark.lesson
 def test_the_order_of_the_same_statements_makes_another_network():
-    lesson = _definitions("10c")
+    lesson = define("10c")
     train, _, test = statements()
     nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
     template = "nobody found the {s} {o} so {r} ."

@@ -6,20 +6,25 @@ tests/test_recorded.py is about something else: what the published tokenizers an
 import ast
 import json
 import re
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.testing import assert_close
 
 from coursekit import data
 from coursekit.data.text import NAMES
 from coursekit.fetch import store
 from coursekit.notebook import read_record
 from coursekit.notebook.recorded import recorded_folder
+from tests.lessons import define
 from tools import record as recording
 from tools.__main__ import main
 from tools.recipes import FIRST, RECIPES, Recipe
+from tools.recipes.labels import FineTuned
 from tools.recipes.names import NormalisedNetwork, StartedNetwork
 from tools.record import (
     LARGEST_RECORD,
@@ -75,6 +80,7 @@ class Noisy:
         return {"weight": self.weight.item(), "noise": torch.rand(1).item()}
 
 
+CAUSAL = {"seed": 3, "device": torch.device("cpu"), "rule": "attend_past", "pre_trained": 1}
 TINY = Recipe(code=f"{__name__}:Noisy", seed=3, steps=100, block=20, options={"scale": 2.0})
 
 
@@ -107,7 +113,7 @@ class TestRecord:
     def test_its_first_steps_are_taken_again(self, name):
         record = read_record(name, FOLDER)
         kinds = {one: store.kind(data.DATASETS[one], fetch=True) for one in record.data}
-        if set(kinds.values()) != {"canonical"}:
+        if set(kinds.values()) - {"canonical"}:
             pytest.skip(f"{name} was trained on the canonical data, and here they are {kinds}")
         assert hash_data(RECIPES[name]) == record.data, f"run 'make record NAME={name} FORCE=1'"
         assert len(record.first_losses) == FIRST
@@ -118,7 +124,7 @@ class TestRecord:
         ends, losses = record.curve
         assert (len(ends), ends[0], ends[-1]) == (len(losses), record.block, record.steps)
         assert losses[0] < record.first_losses[0]
-        assert losses[-1] == pytest.approx(record.result["train"], rel=0.02)
+        assert losses[-1] == pytest.approx(record.result["train"], rel=0.02, abs=1e-4)
 
 
 def test_each_record_has_a_recipe_and_is_small():
@@ -198,6 +204,51 @@ def test_the_normalised_network_is_trained_by_the_loop_of_the_lesson(lesson, ear
     with torch.no_grad():
         loss = options["loss_of"](None, lesson["val"][:, :3], lesson["val"][:, 3])
     assert run.result()["validation"] == loss.item()
+
+
+# The recipe of lesson 10c
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """Let both parts of the training be short."""
+    monkeypatch.setattr("tools.recipes.labels.PRE_TRAINING", 12)
+    monkeypatch.setattr("tools.recipes.labels.FINE_TUNING", 14)
+
+
+@pytest.mark.parametrize("kind", ["bidirectional", "causal"])
+@pytest.mark.parametrize("start", ["", "-pre-trained"])
+def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
+    lesson = define("10c")
+    rule = lesson["attend" if kind == "bidirectional" else "attend_past"]
+    whole = lesson["train_it"]
+    lesson["train_it"] = partial(whole, steps=12)
+    encoder = lesson["pretrain"](rule, 3) if start else None
+    lesson["train_it"] = whole
+    model = lesson["fine_tune"](rule, 3, encoder, steps=14)
+    run = begin(RECIPES[f"labels-{kind}{start}-3"], torch.device("cpu"))
+    for _ in range(26 if start else 14):
+        run.step()
+    assert_close(run.classifier.state_dict(), model.state_dict(), rtol=0, atol=0)
+    assert run.result()["right"] == lesson["accuracy"](model, lesson["test"])
+
+
+def test_a_classifier_can_read_its_first_token(brief):
+    run = begin(RECIPES["labels-bidirectional-pre-trained-cls-0"], torch.device("cpu"))
+    tokens, present, _ = run.test
+    for model, at in ((run.classifier, 0), (FineTuned(**CAUSAL).classifier, -1)):
+        vectors = model.encoder(tokens[:3, :5], present[:3, :5])
+        assert_close(model(tokens[:3, :5], present[:3, :5]), model.head(vectors[:, at]))
+
+
+@pytest.mark.parametrize("taken", [5, 12, 17])
+def test_a_classifier_that_is_put_away_goes_on_as_if_it_had_not_been(brief, taken):
+    whole, again = FineTuned(**CAUSAL), FineTuned(**CAUSAL)
+    for _ in range(taken):
+        whole.step()
+    again.load_state_dict(deepcopy(whole.state_dict()))
+    assert [again.step() for _ in range(9)] == [whole.step() for _ in range(9)]
+    assert again.result() == whole.result()
 
 
 @pytest.mark.parametrize("kind", [StartedNetwork, NormalisedNetwork])

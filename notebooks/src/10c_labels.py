@@ -63,7 +63,7 @@ for ax, (title, allowed) in zip(axes, panels.items(), strict=True):
 figure("who-has-read-what", alt="A causal [CLS] has read itself only; the last token everything.")
 
 # %% [markdown]
-# BERT takes that of `[CLS]`. But in a causal network `[CLS]` has read only itself, and the *last* token everything. So we take the last, for both. (With `[CLS]` the bidirectional ones would do no better: recorded in 10c.4.)
+# BERT takes that of `[CLS]`. But in a causal network `[CLS]` has read only itself, and the *last* token everything. So we take the last, for both. (Does that put the bidirectional ones at a disadvantage? See 10c.4.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.1 (warm-up, 5 minutes).** Write `last_vector(vectors, present)`: for each text, the vector of its last token, padding aside. `vectors` is (B, T, C), `present` (B, T); padding stands at the end.
@@ -372,10 +372,11 @@ print(f"training: {known[0].text}    test: {asked[0].text}")
 for k in kinds:
     pair = [[accuracy(runs[seed][k], part) for seed in range(4)] for part in (known, asked)]
     print(f"{k:28} {line(pair[0])}             {line(pair[1])}")
-claim(nobody_in_training=min(accuracy(runs[s][k], known) for k in kinds for s in range(4)))
+know = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
+claim(know_nobody_in_training=sum(know))
 
 # %% [markdown]
-# Only the time has moved. With the time in front, as in training, all sixteen networks know what *nobody* does; with the time at the end some know it, some say the opposite, some toss a coin. **Equal in training is not equal.** In training nothing tells *nobody* from *today nobody*, so chance decides by which of the two a network goes.
+# Only the time has moved. With the time in front, as in training, nearly all of the sixteen know what *nobody* does; with the time at the end some know it, some say the opposite, some toss a coin. **Equal in training is not equal.** In training nothing tells *nobody* from *today nobody*, so chance decides by which of the two a network goes.
 #
 # So the unit is the template, not the statement: 896 test statements are fourteen questions, and four or five of them make the ranking.
 #
@@ -453,9 +454,12 @@ claim(ensembles_ahead_of_the_chosen=sum(together[k] > chosen[k] for k in kinds))
 # **The second: train for longer.** An ensemble costs four trainings. What does *one* network make of as many steps, 4,000? This takes half an hour for all sixteen, so we have recorded it.
 
 # %%
-files = {k: k.replace(", ", "-") for k in kinds} | {"[CLS]": "bidirectional-pre-trained-cls"}
-runs_of = {k: [read_record(f"labels-{file}-{s}") for s in range(4)] for k, file in files.items()}
-longer = {k: np.array([run.result["right"] for run in four]) for k, four in runs_of.items()}
+files = {k: k.replace(", ", "-") for k in kinds}
+files["the second, with [CLS]"] = "bidirectional-pre-trained-cls"
+longer = {}
+for k, file in files.items():
+    four = [read_record(f"labels-{file}-{seed}") for seed in range(4)]
+    longer[k] = np.array([run.result["right"] for run in four])
 for k, one in longer.items():
     print(f"{k:28}", *(f"{v:5.1f}" for v in one), f"  mean {one.mean():.1f}")
 *_, second, best = sorted((longer[k] for k in kinds), key=np.mean)
@@ -463,7 +467,7 @@ claim(longer_lead=best.mean() - second.mean(), longer_all_above=best.min() - sec
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(7.2, 3.6))[1]
-dots(ax, title="Longer training (recorded) settles it: one kind leads")
+dots(ax, title="recorded: at 4,000 steps one kind leads")
 for row, k in enumerate(kinds):
     ax.plot(together[k], -row, "k*", markersize=12)
     ax.plot(longer[k], [-row - 0.3] * 4, "D", color=colors[k])
@@ -474,7 +478,7 @@ figure(
 )
 
 # %% [markdown]
-# **Now there is a winner**, with all four seeds: causal and pre-trained. It takes both; and a bidirectional network that reads `[CLS]`, as BERT does, gains nothing by it (the last row). The kinds weren't equal; a thousand steps were too few to see it. We don't know why this one wins.
+# **Now there is a winner**: all four networks that are causal and pre-trained lie above all others. Is it that bidirectional ones must read the last token? With `[CLS]`, as in BERT, the pre-trained ones do better, 92.5, and stay behind. So the kinds weren't equal; a thousand steps were too few to see it. Why this one wins we don't know.
 #
 # **The third: ask what the data don't say.** Where it matters, *nobody* comes behind a time. So say that the time is of no importance: to each statement with one add the same without it. The template of the test is still new.
 
@@ -524,7 +528,7 @@ claim(know_nobody_before=sum(know[0]), know_nobody_now=sum(know[1]))
 # |the same without their time|||
 # |the same with the time at the other end|||
 #
-# > <details><summary>What we found</summary>FOUND</details>
+# > <details><summary>What we found</summary>Nothing: 31, 30, 5, 98 on <em>nobody</em> and 89.5 on all. Once more: 2, 91, 2, 5 and 84.2, the lottery again. Without their time: 100, 100, 95, 52 and 90.5. With the time at the other end: 100, 100, 100, 95 and 92.3. So it was the short ones. In the last row the four test templates with a time are in the training, so these are no longer new: don't report it.</details>
 
 # %% [markdown]
 # ## What you now have
