@@ -573,7 +573,7 @@ figure(
 )
 
 # %% [markdown]
-# Each digit is a seed, each bar a mean; *another* is the one of the other three heads that matters most. In seeds 0, 1 and 2 the head that reads *cake* brings the topic. In 4 and 5 another head matters more. And in seed 3 there is hardly a topic to lose, though a head gives *cake* 0.42 of its weight: **a large attention weight is not yet a use** (Jain and Wallace 2019 opened that debate).
+# Each digit is a seed, each bar a mean; *another* is the one of the other three heads that matters most. In seeds 0, 1 and 2 the head that reads *cake* brings the topic. In seed 4 two heads share it, in seed 5 it is another. And in seed 3 there is hardly a topic to lose, though a head gives *cake* 0.42 of its weight: **a large attention weight is not yet a use** (Jain and Wallace 2019 opened that debate).
 #
 # ## 10.6 The view, or the task?
 #
