@@ -101,6 +101,7 @@ def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:
         (torch.tensor([[1, 0, 0, 0]]),),
         (torch.tensor([[1, 4, 3, 2], [1, 6, 7, 8]]),),
         (torch.tensor([[1, 5, 6, 0, 0], [1, 0, 0, 0, 0], [1, 7, 0, 0, 0]]),),
+        (torch.arange(1, 73).view(6, 12),),
     ]
 
     def reference(tokens: Tensor) -> Tensor:

@@ -240,7 +240,7 @@ figure("padding", alt="Five statements as rows of words; the short ones end in w
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# Because of the last two it can't rely on any word that it sees, and must make a vector for each; BERT's authors found that they matter little. (The 15 % has changed more: ModernBERT hides 30 %, Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# Because of the last two it can't rely on any word that it sees, and must make a good vector for each. (For fine-tuning, BERT's authors found, they matter little.) (The 15 % has changed more: ModernBERT hides 30 %, Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 aren't words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -445,11 +445,11 @@ for ax, (name, one, (text, dry, _)) in zip(
 figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Each line is an attention weight (seed 0). Untrained, *dry* reads all words fairly evenly; trained, one head, in orange, gives nearly all its weight to *cake*, on whichever side it stands. (Another rests on the full stop, as some of BERT's do: Clark et al. 2019.) In other seeds it is less, down to what untrained heads give.
+# Each line is an attention weight (seed 0). Untrained, *dry* reads all words fairly evenly; trained, one head, in orange, gives nearly all its weight to *cake*, on whichever side it stands. (Another attends mostly to the full stop, as some of BERT's do: Clark et al. 2019.) In other seeds it is less, down to what untrained heads give.
 #
 # ## 10.5 What does its vector know?
 #
-# To read a word isn't yet to use it. Does the vector of *dry* know, behind the layers, whether it is of the kitchen or of the weather? Ask it with a **probe** (Alain and Bengio 2016): a logistic regression (lesson 9) that sees this one vector, and nothing else of the statement. The encoder stays as it is.
+# To read a word isn't yet to use it. Does the vector of *dry* know, after the layers, whether it is of the kitchen or of the weather? Train a **probe** on it (Alain and Bengio 2016): a logistic regression (lesson 9) that sees this one vector, and nothing else of the statement. The encoder stays as it is.
 #
 # We are strict: the probe learns from **two** vectors of *dry*, one of each kind. Then it judges that of 110 statements of new templates. (Mean of twenty such pairs; both kinds count the same, so chance is 50 %.)
 
@@ -464,7 +464,7 @@ def find_dry(part):  # tokens; 1 for the weather; whether the thing stands befor
     return our_batch([one.text for one in some]), kind, np.array(list(map(bool, before)))
 
 
-(x_known, y_known, _), (x_new, y_new, thing_first) = find_dry(train), find_dry(test)
+(x_known, y_known, known_first), (x_new, y_new, thing_first) = find_dry(train), find_dry(test)
 print(len(x_known), "vectors to choose two from,", len(x_new), "to judge")
 
 # %% [markdown]
@@ -474,12 +474,12 @@ print(len(x_known), "vectors to choose two from,", len(x_new), "to judge")
 from coursekit.models.bag import count_words, fit_logistic
 
 
-def ask(known, new, n=2):  # for each new statement: in what part of the draws right
-    right = torch.zeros(len(new))
+def ask(known, new, n=2, among=True):  # for each new statement: in what part of the draws right
+    right, among = torch.zeros(len(new)), torch.as_tensor(among)
     for seed in range(20):
         order = torch.randperm(len(y_known), generator=torch.Generator().manual_seed(seed))
-        order = order.to(device)
-        some = torch.cat([order[y_known[order] == kind][: n // 2] for kind in (0, 1)])
+        rows = order[among.expand(len(order))[order]].to(device)  # those to choose from
+        some = torch.cat([rows[y_known[rows] == kind][: n // 2] for kind in (0, 1)])
         weights = fit_logistic(known[some], y_known[some], 2, decay=0.01)
         right += ((new @ weights).argmax(1) == y_new).cpu() / 20
     return right.numpy()
@@ -491,8 +491,8 @@ def vectors_of(word, model, depth):  # in all these statements, and a 1 for the 
     return [F.pad(one, (0, 1), value=1.0) for one in both]
 
 
-def probe(models, word="dry", depth=None, n=2):  # (models, new statements)
-    return np.array([ask(*vectors_of(word, one, depth), n) for one in models])
+def probe(models, word="dry", depth=None, n=2, among=True):  # (models, new statements)
+    return np.array([ask(*vectors_of(word, one, depth), n, among) for one in models])
 
 
 def score(right, some=True):  # per cent, by model
@@ -521,20 +521,24 @@ counts = [count_words(x, len(ids), lowest=4) for x in (tokens, x_known, x_new)]
 rare = torch.log(len(tokens) / counts[0].count_nonzero(0).clamp(min=1))  # rare words count more
 bag = score(ask(counts[1] * rare, counts[2] * rare))
 claim(probe_before_any_layer=table_row, probe_after_one=one_layer, probe_after_both=both)
-claim(probe_untrained=no_training, probe_full_stop=full_stop, bag_of_the_statement=bag)
+claim(
+    probe_untrained=no_training,
+    dry_ahead_of_the_full_stop=both - full_stop,
+    bag_of_the_statement=bag,
+)
 
 # %% [markdown]
 # **An embedding can't tell; after two layers two examples are enough**, in three cases of four. Nothing but text has taught it. (Such a vector is called a **contextual embedding**.) One layer moves the vector, too, as you saw in 10.1, but in many directions: two examples don't show which one is the topic.
 #
 # So has *dry* got two meanings now? Look at the full stop. It has none, and its vector knows nearly as much: **each word takes up the topic of its statement**.
 #
-# The bag, with all words, isn't far behind. And who counts in the whole training text first gets further: latent semantic analysis (Deerwester et al. 1990), which is no network, comes to 87 (tested). Where each topic has words of its own, counting is hard to beat.
+# The bag, with all words, isn't far behind. And who counts in the whole training text first gets further: latent semantic analysis (Deerwester et al. 1990), which is no network, comes to 87 with four numbers a statement (tested). Where each topic has words of its own, counting is hard to beat.
 #
-# Does the orange head bring it? Switch it off, an **ablation**: zero takes the place of what it hands on. (With its mean instead, nearly the same: tested.)
+# Does the orange head bring it? Switch it off, an **ablation**: zero takes the place of its output. (With its mean instead, nearly the same: tested.)
 
 
 # %% tags=["nbval-ignore-output"]
-def without_head(model, head):  # 0 for what it hands on (8 of 32 channels)
+def without_head(model, head):  # 0 for its output (8 of 32 channels)
     rest = deepcopy(model)
     rest.encoder.blocks[1].attention.out.weight.data[:, 8 * head : 8 * head + 8] = 0
     return rest
@@ -573,11 +577,11 @@ figure(
 )
 
 # %% [markdown]
-# Each digit is a seed, each bar a mean; *another* is the one of the other three heads that matters most. In seeds 0, 1 and 2 the head that reads *cake* brings the topic. In seed 4 two heads share it, in seed 5 it is another. And in seed 3 there is hardly a topic to lose, though a head gives *cake* 0.42 of its weight: **a large attention weight is not yet a use** (Jain and Wallace 2019 opened that debate).
+# Each digit is a seed, each bar a mean; *without another*: the one of the other three heads whose removal hurts most. In seeds 0, 1 and 2 the head that reads *cake* brings the topic. In seed 4 two heads share it, in seed 5 it is another. And in seed 3 there is hardly a topic to lose, though a head gives *cake* 0.42 of its weight: **a large attention weight is not yet a use** (Jain and Wallace 2019 opened that debate).
 #
 # ## 10.6 The view, or the task?
 #
-# Our GPTs differ from the encoders in two things: they can't look to the right, and they were asked for the next word. Which of the two matters? Train a third kind: causal, but filling in blanks. And sort the new statements: where the thing comes *before* dry (*the cake was dry*), a causal network may read it, where it comes *after* (*a dry cake*), it can't.
+# Our GPTs differ from the encoders in two things: they can't look to the right, and they were asked for the next word. Which of the two matters? Train a third kind: causal, but filling in blanks. And sort the statements, the two to learn from as well as the new ones: where the thing comes *before* dry, as in *we found the cake dry*, a causal network may read it; where it comes only *after*, as in *a dry cake*, it can't.
 
 # %% tags=["nbval-ignore-output"]
 causal_blanks = [pretrain(seed, hide_some, causal=True) for seed in range(6)]
@@ -586,57 +590,60 @@ causal_blanks = [pretrain(seed, hide_some, causal=True) for seed in range(6)]
 # **Predict.** After both layers, where the thing comes before *dry*: how often is the probe right on the vectors of the GPTs?
 
 # %% tags=["predict"]
-guess = None  # per cent; the encoders have 76
+guess = None  # per cent; the encoders are right in three cases of four
 
 # %% tags=["nbval-ignore-output"]
 kinds = {"both sides, blanks": encoders, "left side, blanks": causal_blanks}
 kinds |= {"left side, next word\n(GPTs)": gpts, "both sides, untrained": untrained}
-found = {name: probe(models) for name, models in kinds.items()}
-before = {name: score(right, thing_first) for name, right in found.items()}
-after = {name: score(right, ~thing_first) for name, right in found.items()}
-encoder, blanks, gpt, _ = found
+before, after = {}, {}
+for name, models in kinds.items():
+    before[name] = score(probe(models, among=known_first), thing_first)
+    after[name] = score(probe(models, among=~known_first), ~thing_first)
+encoder, blanks, gpt, _ = kinds
 compare_guess(guess, before[gpt].mean())
 claim(encoder_thing_before=before[encoder].mean(), encoder_thing_after=after[encoder].mean())
 claim(blanks_thing_after=after[blanks].mean(), gpt_thing_after=after[gpt].mean())
-claim(gpt_with_200_labels=score(probe(gpts, n=200), thing_first).mean())
+many = score(probe(gpts, n=128, among=known_first), thing_first)
+claim(gpt_with_128_labels=many.mean())
 first, later = x_new[thing_first], x_new[~thing_first]  # errors, on the same statements
 claim_order(view_matters=[Score(100 - after[k].mean(), on=later) for k in (encoder, blanks)])
 claim_order(task_matters=[Score(100 - before[k].mean(), on=first) for k in (blanks, gpt)])
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(8.8, 4.2), sharey=True)[1]
-draw_seeds(axes[0], before, title="“the cake was dry”: all may look")
-draw_seeds(axes[1], after, title="“a dry cake”: encoders may look")
+draw_seeds(axes[0], before, title="thing before dry: all may look")
+draw_seeds(axes[1], after, title="thing after dry: encoders may look")
 figure(
     "view-or-task",
     alt="Before: encoders 76, causal with blanks 61, others 53. After: only encoders.",
 )
 
 # %% [markdown]
-# **It takes both, the view and the task.** On the right, where the thing comes after *dry*, only encoders can know it. On the left all may read it. Those that fill in blanks do, even with the left side alone, in three seeds of six; in the vectors of GPTs two examples don't show it.
+# **It takes both, the view and the task.** On the right, where the thing comes after *dry*, only encoders can know it. On the left all may read it. Those that fill in blanks do, with the left side alone in half of the seeds, though they had fewer targets than the GPTs. In the vectors of GPTs two examples hardly show it.
 #
-# Haven't GPTs read it, then? They have. A probe with 200 labels instead of two is right in 94 %. But what comes next seldom depends on the topic, so it is a small part of their vectors; who has to fill in blanks makes it the largest. **What a vector is mostly about, the task decides.**
+# Haven't GPTs read it, then? They have. A probe with 128 labels instead of two is right in nine cases of ten. But what comes next seldom depends on the topic, so it is a small part of their vectors; who has to fill in blanks makes it a large one. **What a vector is mostly about, the task decides.**
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 20 minutes).** How much can a probe find if it gets more labels? Complete the table for the new statements in which the thing comes before *dry*, with the mean over the seeds. Which sentence of 10.5 would you write otherwise after the last column? And what has a probe measured that is right on *untrained* vectors?
+# > **Exercise 10.4 (investigate, 20 minutes).** How much can a probe find if it gets more labels? Complete the table for statements in which the thing comes before *dry*, with the mean over the seeds. Which sentence of 10.5 would you write otherwise after the last column? And what has a probe measured that is right on *untrained* vectors?
 #
-# |right, %|2 labels|8|32|200|
+# |right, %|2 labels|8|32|128|
 # |---|---|---|---|---|
 # |encoders, after both layers|||||
 # |encoders, after one layer|||||
+# |left side, blanks|||||
 # |GPTs|||||
 # |untrained|||||
 #
-# > <details><summary>Hint</summary><code>score(probe(gpts, n=32), thing_first).mean()</code>; <code>depth=1</code> stops after one layer.</details>
+# > <details><summary>Hint</summary><code>score(probe(gpts, n=32, among=known_first), thing_first).mean()</code>; <code>depth=1</code> stops after one layer.</details>
 # >
-# > <details><summary>What we found</summary>Encoders after both layers 76, 85, 90, 92; after one 51, 57, 70, 82; GPTs 53, 62, 84, 94; untrained 54, 59, 68, 79. With 200 labels the topic is found nearly everywhere: “an embedding can't tell” stays true, but one layer can. Even without training attention mixes a little of each word into all vectors, enough for a probe that may learn from much. So a probe's number means little without its labels, and without untrained vectors beside it; Hewitt and Liang (2019) ask it random questions, too.</details>
+# > <details><summary>What we found</summary>Encoders after both layers 76, 85, 90, 93; after one 52, 58, 71, 82; left side, blanks 67, 76, 85, 92; GPTs 56, 68, 87, 94; untrained 54, 59, 68, 78. With 128 labels the topic is found nearly everywhere, and GPTs are level with the others: “an embedding can't tell” stays true, but one layer can. Even without training attention mixes a little of each word into all vectors, enough for a probe that may learn from much. So a probe's number means little without its labels, and without untrained vectors beside it; Hewitt and Liang (2019) ask it random questions, too.</details>
 
 # %% [markdown]
 # ## What you now have
 #
 # - **What does attention learn if it may look both ways?** What its task needs. To fill in blanks it fetches the topic from wherever it stands, in half of the seeds by the head that reads it most, until the vector of each word is mostly about that. In a GPT's vectors it is a small part.
 # - An encoder: the block you know, with a mask for padding instead of the causal one, and masked tokens to train it on.
-# - A probe, and what makes it mean something: vectors before any layer, untrained networks, a word without a meaning, a head switched off, few labels; and seeds, for seed 3 alone would have told another story.
+# - A probe, and what makes it mean something: vectors before any layer, untrained networks, a full stop, a head switched off, few labels and many; and seeds, for seed 3 alone would have told another story.
 #
 # **What still fails.** Whether a statement turned out *well* is hardly in these vectors (tested). For that all weights must learn from labels: [side lesson 10c](10c_labels.ipynb), where four kinds of network compete. And an encoder can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #

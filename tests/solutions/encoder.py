@@ -192,6 +192,10 @@ def padding_as_the_first(tokens):
     return padding_by_comparison(tokens[:1].expand_as(tokens))
 
 
+def padding_and_nine(tokens):
+    return padding_by_comparison(tokens) & (tokens != 9)[:, None, None]
+
+
 def padding_as_floats(tokens):
     return padding_by_comparison(tokens).float()
 
@@ -334,6 +338,7 @@ ROWS = {
             padding_and_special: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
             padding_and_the_future_of_whole_texts: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
             padding_as_the_first: "([[1, 5, 6, 0, 0]",
+            padding_and_nine: "([[1, 2, 3, 4",
         },
     ),
     encoder.check_hide_tokens: (
