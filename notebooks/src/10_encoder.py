@@ -240,7 +240,7 @@ figure("padding", alt="Five statements as rows of words; the short ones end in w
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# Because of the last two it can't rely on any word that it sees, and must make a good vector for each. (For fine-tuning, BERT's authors found, they matter little.) (The 15 % has changed more: ModernBERT hides 30 %, Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# Because of the last two it can't rely on any word that it sees, and must make a good vector for each. (If all weights are trained further later, BERT's authors found, they matter little.) (The 15 % has changed more: ModernBERT hides 30 %, Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 aren't words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -454,6 +454,8 @@ figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake
 # We are strict: the probe learns from **two** vectors of *dry*, one of each kind. Then it judges that of 110 statements of new templates. (Mean of twenty such pairs; both kinds count the same, so chance is 50 %.)
 
 # %%
+from coursekit.models.bag import count_words, fit_logistic
+
 all_things = {thing for things, *_ in DOMAINS.values() for thing in things.split()}
 
 
@@ -470,10 +472,8 @@ print(len(x_known), "vectors to choose two from,", len(x_new), "to judge")
 # %% [markdown]
 # `ask` draws, fits and judges, twenty times; `probe` does so for each model; `score` makes per cent of it.
 
+
 # %%
-from coursekit.models.bag import count_words, fit_logistic
-
-
 def ask(known, new, n=2, among=True):  # for each new statement: in what part of the draws right
     right, among = torch.zeros(len(new)), torch.as_tensor(among)
     for seed in range(20):

@@ -363,22 +363,7 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="All templates blue, nearly; nobody is red or blue, network by network.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away (*people smiled*), all are right. *Not* flips a statement, and the bag, which adds up its words, falls below chance; most networks have learned it. And the row on top, *nobody found the cake dry today*, is a lottery. In training there are two templates with *nobody*. In one a reaction follows, which gives the outcome away. And the other?
-
-# %% tags=["nbval-ignore-output"]
-known = [one for one in train if one.template.startswith("{t} nobody")]
-asked = [one for one in test if "nobody" in one.template]
-print(f"training: {known[0].template}     test: {asked[0].template}")
-for k in kinds:
-    pair = [[accuracy(runs[seed][k], part) for seed in range(4)] for part in (known, asked)]
-    print(f"{k:28} {line(pair[0])}             {line(pair[1])}")
-sure = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
-claim(know_nobody_in_training=sum(sure))
-
-# %% [markdown]
-# Only the time has moved. With the time in front, as in training, nearly all of the sixteen know what *nobody* does; with the time at the end some know it, some say the opposite, some toss a coin. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) In training nothing tells *nobody* from *today nobody*, so chance decides by which of the two a network goes.
-#
-# So the unit is the template, not the statement: 896 test statements are fourteen questions, and four or five of them make the ranking.
+# Where a reaction gives the outcome away (*people smiled*), all are right. *Not* flips a statement, and the bag, which adds up its words, falls below chance; most networks have learned it. And the row on top, *nobody found the cake dry today*, is a lottery.
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, in the words of the others, and note the right answers first.
 
@@ -396,6 +381,24 @@ def judge(lines):  # each one's probability of a good outcome; unknown words are
 
 
 type_text(judge, "they found the letter torn today .\nnobody found the letter torn today .")
+
+# %% [markdown]
+# In training there are two templates with *nobody*. In one a reaction follows, which gives the outcome away. And the other?
+
+# %% tags=["nbval-ignore-output"]
+known = [one for one in train if one.template.startswith("{t} nobody")]
+asked = [one for one in test if "nobody" in one.template]
+print(f"training: {known[0].template}     test: {asked[0].template}")
+for k in kinds:
+    pair = [[accuracy(runs[seed][k], part) for seed in range(4)] for part in (known, asked)]
+    print(f"{k:28} {line(pair[0])}             {line(pair[1])}")
+sure = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
+claim(know_nobody_in_training=sum(sure))
+
+# %% [markdown]
+# Only the time has moved. With the time in front, as in training, nearly all of the sixteen know what *nobody* does; with the time at the end some know it, some say the opposite, some toss a coin. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) In training nothing tells *nobody* from *today nobody*, so chance decides by which of the two a network goes.
+#
+# So the unit is the template, not the statement: 896 test statements are fourteen questions, and four or five of them make the ranking.
 
 # %% [markdown]
 # ## 10c.4 Three remedies
