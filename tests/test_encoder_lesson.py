@@ -59,11 +59,11 @@ def test_with_as_many_targets_a_gpt_that_tries_every_word_still_leads(lesson):
     row, at = (lesson["hide_some"](texts, g)[0] == 3).nonzero(as_tuple=True)
     y, blanks, every = texts[row, at], texts[row], range(len(row))
     blanks[every, at] = 3
-    encoder = lesson["pretrain"](2, lesson["hide_some"])  # the best of three seeds
+    encoder = lesson["pretrain"](2, lesson["hide_some"])  # the best of four seeds
     lesson |= {"row": row, "at": at, "one_blank": blanks, "every": every}
     steps = lesson["warm_up_cosine"]
     lesson["fit"] = lambda *given, **options: fit(
-        *given, **options | {"steps": 145, "schedule": steps(145)}
+        *given, **options | {"steps": 225, "schedule": steps(225)}
     )
     gpt = lesson["pretrain"](2, lesson["next_words"], causal=True)
     with torch.no_grad():
@@ -74,7 +74,7 @@ def test_with_as_many_targets_a_gpt_that_tries_every_word_still_leads(lesson):
 
 @pytest.mark.lesson
 def test_a_head_set_to_its_mean_brings_as_little_as_one_set_to_zero(lesson):
-    encoder = lesson["pretrain"](1, lesson["hide_some"])
+    encoder = lesson["pretrain"](0, lesson["hide_some"])
     attention = lesson["look"](encoder, "we had a dry cake today .")[:, 4]
     head = attention[:, 5].argmax().item()  # of dry, on cake
     tokens, seen = lesson["tokens"], []
@@ -88,7 +88,7 @@ def test_a_head_set_to_its_mean_brings_as_little_as_one_set_to_zero(lesson):
     at_mean = lesson["without_head"](encoder, head)
     weight = out.weight.data[:, 8 * head : 8 * head + 8]
     at_mean.encoder.blocks[1].attention.out.bias.data += weight @ mean
-    whole, zero, mean = lesson["score"](lesson["probe"]([encoder, at_zero, at_mean]))
+    whole, zero, mean = lesson["probe"]([encoder, at_zero, at_mean])
     assert mean == pytest.approx(zero, abs=5)
     assert mean - 50 < 0.5 * (whole - 50)
 
@@ -96,14 +96,14 @@ def test_a_head_set_to_its_mean_brings_as_little_as_one_set_to_zero(lesson):
 @pytest.mark.lesson
 def test_counts_of_the_whole_text_tell_the_topic_if_one_knows_how_many_there_are(lesson):
     """Latent semantic analysis, with as many numbers a statement as there are topics, or more."""
-    x_known, x_new, size = lesson["x_known"], lesson["x_new"], len(lesson["ids"])
-    parts = [count_words(x, size, lowest=4) for x in (lesson["tokens"], x_known, x_new)]
+    (known, topics), (new, new_topics), size = lesson["known"], lesson["new"], len(lesson["ids"])
+    parts = [count_words(x, size, lowest=4) for x in (lesson["tokens"], known, new)]
     rare = torch.log(len(parts[0]) / parts[0].count_nonzero(0).clamp(min=1))
     text, *both = (counts * rare for counts in parts)
     lists = torch.linalg.svd(text - text.mean(0), full_matrices=False).Vh
     for n, right in ((4, 87), (32, 63)):
-        parts = [F.pad(counts @ lists[:n].T, (0, 1), value=1.0) for counts in both]
-        assert lesson["score"](lesson["ask"](*parts)) == pytest.approx(right, abs=2)
+        v, v_new = (F.pad(counts @ lists[:n].T, (0, 1), value=1.0) for counts in both)
+        assert lesson["ask"](v, topics, v_new, new_topics) == pytest.approx(right, abs=2)
 
 
 @pytest.mark.lesson
@@ -128,16 +128,23 @@ def test_whether_it_turned_out_well_is_hardly_in_the_vectors(lesson):
 
 @pytest.mark.lesson
 def test_the_order_of_the_same_statements_makes_another_network():
+    """Which questions it gets wrong is chance; that it isn't the same network is not."""
     lesson = define("10c")
     train, _, test = statements()
-    nobody = [one for one in test if one.template == "nobody found the {s} {o} {t} ."]
     template = "nobody found the {s} {o} so {r} ."
-    full = [one for one in train if one.template == template]
-    moved = [one for one in train if one.template != template] + full
-    assert len(nobody) == len(full) == 64
+    last = [one for one in train if one.template == template]
+    assert len(last) == 64
+    moved = [one for one in train if one.template != template] + last
+    (x, _) = lesson["read"](test)
 
-    def right(part, seed):
+    def answers(part, seed):
         lesson["train"] = part
-        return lesson["accuracy"](lesson["fine_tune"](lesson["attend"], seed), nobody)
+        model = lesson["fine_tune"](lesson["attend"], seed)
+        assert lesson["accuracy"](model, train) > 90
+        with torch.no_grad():
+            return model(*x).argmax(1)
 
-    assert max(abs(right(moved, seed) - right(train, seed)) for seed in (0, 1)) > 20
+    for seed in (0, 1):
+        first, again, other = (answers(part, seed) for part in (train, train, moved))
+        assert (first == again).all()
+        assert (first != other).double().mean() > 0.01

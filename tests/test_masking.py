@@ -79,6 +79,19 @@ def test_padded_texts_come_back_whole():
     assert (tokens[~present] == 0).all()
 
 
+@pytest.mark.parametrize(("longest", "expected"), [(2, 3), (3, 3), (4, 6), (6, 6)])
+def test_texts_are_padded_to_a_multiple_and_no_further(longest, expected):
+    tokens, present = pad_texts([[7], [5] * longest], pad=9, multiple_of=3)
+    assert tokens.shape == present.shape == (2, expected)
+    assert present.sum(1).tolist() == [1, longest]
+    assert tokens[0].tolist() == [7] + [9] * (expected - 1)
+
+
+def test_a_multiple_below_one_is_refused():
+    with pytest.raises(ValueError, match="multiple_of=0 must be at least 1"):
+        pad_texts([[4, 5]], multiple_of=0)
+
+
 @pytest.mark.parametrize("texts", [[], [[4], []]])
 def test_texts_without_a_token_are_refused(texts):
     with pytest.raises(ValueError, match="give each text a token or more"):

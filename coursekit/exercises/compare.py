@@ -32,7 +32,8 @@ def agree(
 
     Args:
         names: of the arguments, for the message; where a case is more than a call of the solution.
-        same_dtype: whether a tensor must have the type of the expected one, too.
+        same_dtype: whether a tensor, or each of a dictionary, must have the type of the expected
+            one, too.
 
     Raises:
         NotYet: at the first case where the solution fails or answers otherwise.
@@ -54,8 +55,8 @@ def agree(
                 f"{call} raised {type(problem).__name__}: {problem}\n  expected {_brief(expected)}"
             ) from problem
         fault = _difference(answer, expected, tolerance)
-        if same_dtype and not fault and answer.dtype != expected.dtype:
-            fault = f"its type is {answer.dtype}, not {expected.dtype}"
+        if same_dtype and not fault:
+            fault = _other_type(answer, expected)
         if fault:
             raise NotYet(
                 f"{call}\n  gave     {_brief(answer)}\n  expected {_brief(expected)}\n  {fault}"
@@ -112,6 +113,16 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
         return "" if same else f"not {expected}" if isinstance(expected, bool) else "not 0"
     factor = f"{number / expected + 0.0:.4g}"  # + 0.0: never -0
     return f"off by {number - expected:.1e}" if factor == "1" else f"off by a factor of {factor}"
+
+
+def _other_type(answer: Any, expected: Any) -> str:
+    """Say that a tensor, or one of a dictionary, has another type than expected, or nothing."""
+    if isinstance(expected, Mapping):
+        faults = ((key, _other_type(answer[key], one)) for key, one in expected.items())
+        return next((f"first at {key!r}: {fault}" for key, fault in faults if fault), "")
+    if answer.dtype == expected.dtype:
+        return ""
+    return f"its type is {answer.dtype}, not {expected.dtype}"
 
 
 def _read_number(answer: Any) -> float | None:

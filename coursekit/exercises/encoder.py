@@ -60,6 +60,8 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
         (-9 * x, first_two, _Block(4, 2)),
         (texts, own, _Block(4, 2)),
         (x, by_head.bool(), _Block(4, 2)),
+        (texts, own[:, :, 2:], _Block(4, 2)),  # one row for all queries, as a padding mask has
+        (x, own[0, 0], _Block(4, 2)),  # no text, no head
     ]
 
     @wraps(solution)
@@ -76,7 +78,7 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
 
     def layer(x: Tensor, allowed: Tensor, block: _Block) -> Tensor:
         parts, width = block.attention, x.shape[-1] // block.attention.n_head
-        masks = allowed.expand(-1, parts.n_head, -1, -1).unbind(1)
+        masks = allowed.expand(len(x), parts.n_head, *x.shape[1:2] * 2).unbind(1)
         q, k, v = (part(x).split(width, -1) for part in (parts.q, parts.k, parts.v))
         heads = map(F.scaled_dot_product_attention, q, k, v, masks)
         x = block.norm_1(x + parts.out(torch.cat([*heads], -1)))
@@ -167,4 +169,4 @@ def check_hide_tokens(
                 inputs[i] = word[i]
         return {"inputs": inputs, "targets": targets}
 
-    agree(watched, reference, cases)
+    agree(watched, reference, cases, same_dtype=True)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10c · Which network is better?
 #
-# Four networks learn from the same labels. On new statements one is right in 99 of 100 cases, another in 81. So the first is better? Train each again, change nothing but the seed, and see what is left of the ranking.
+# Four networks learn from the same labels. On new statements one is right in 94 of 100 cases, another in 80. So the first is better? Train each again, change nothing but the seed, and see what is left of the ranking.
 #
 # **Afterwards you can** fine-tune an encoder or a GPT on labels, give it a fair baseline, say how sure a lead is, find the questions on which networks disagree, and mend one.
 #
@@ -40,7 +40,8 @@ ids = number_words([one.text for one in train])
 
 
 def read(part):  # (tokens, present), each (N, T), and the labels
-    tokens, present = pad_texts([[1, *(ids[w] for w in one.text.split())] for one in part])
+    texts = [[1, *(ids[w] for w in one.text.split())] for one in part]
+    tokens, present = pad_texts(texts, multiple_of=8)  # of such lengths a step is faster
     labels = torch.tensor([one.label for one in part])
     return (tokens.to(device), present.to(device)), labels.to(device)
 
@@ -105,7 +106,7 @@ class OurClassifier(nn.Module):
 
 
 # %% [markdown]
-# A run is a thousand steps of 64 statements, with the loop and the schedule of lesson 10. Of three learning rates, 0.003, 0.006 and 0.01, the second did best on validation for most kinds (how much that says, 10c.2 will show).
+# A run is a thousand steps of 32 statements, with the loop and the schedule of lesson 10. Of three learning rates, 0.003 and 0.006 did equally well on validation, 93 and 92 % over all kinds and seeds, and 0.01 worse; we use the second.
 
 # %%
 from coursekit.training.fit import fit
@@ -124,7 +125,7 @@ def fine_tune(rule, seed, start=None, part=train, steps=1000):  # start: pre-tra
     if start is not None:
         model.encoder.load_state_dict(start.state_dict())
     (tokens, present), y = read(part)
-    picks = (torch.randint(len(y), (64,), generator=g) for _ in range(steps))
+    picks = (torch.randint(len(y), (32,), generator=g) for _ in range(steps))
     batches = (((tokens[i], present[i]), y[i]) for i in picks)
     return train_it(model, batches, F.cross_entropy, 6e-3, steps)
 
@@ -140,15 +141,16 @@ from coursekit.windows.masking import draw_masked
 
 def next_words(tokens, present, g):
     while True:
-        x = tokens[torch.randint(len(tokens), (64,), generator=g)]
-        yield (x[:, :-1], x[:, :-1] > 0), x[:, 1:].where(x[:, 1:] >= 4, -100)
+        x = tokens[torch.randint(len(tokens), (32,), generator=g)]
+        after = F.pad(x[:, 1:], (0, 1))  # nothing comes after the last
+        yield (x, x > 0), after.where(after >= 4, -100)
 
 
 def pretrain(rule, seed):
     torch.manual_seed(seed)
     model, g = MaskedTokenModel(Encoder(sizes, rule=rule)), torch.Generator().manual_seed(seed)
     x = read(train)[0]
-    masked = draw_masked(*x, ids["[MASK]"], len(ids), 64, g, lowest=4)
+    masked = draw_masked(*x, ids["[MASK]"], len(ids), 32, g, lowest=4)
     batches = masked if rule is attend else next_words(*x, g)
     return train_it(model.to(device), batches, next_token_loss, 5e-3).encoder
 
@@ -242,13 +244,13 @@ for name, one in right.items():
 claim(bag_accuracy=right["bag"])
 
 # %% [markdown]
-# The networks know all of the training statements, and on new ones they lie far apart: a clear ranking, it seems.
+# The networks know nearly all of the training statements, and on new ones they lie far apart: a clear ranking, it seems.
 #
 # ## 10c.2 The same again, with another seed
 #
 # A **seed** decides two things here: the first weights, and the order in which statements are drawn. Train all four kinds again with the seeds 1, 2 and 3.
 #
-# **Predict.** The best and the worst network of seed 0 are 19 points apart. How far apart are the best and the worst of *one* kind, the one that varies most?
+# **Predict.** The best and the worst network of seed 0 are 14 points apart. How far apart are the best and the worst of *one* kind, the one that varies most?
 
 # %% tags=["predict"]
 guess = None  # points, such as 3
@@ -304,7 +306,7 @@ ax.text(level + 0.3, 0.3, "bag", color="0.4")
 figure("four-kinds", alt="Dots of four kinds overlap widely; three means are nearly the same.")
 
 # %% [markdown]
-# Each dot is a network, the bar a mean with its standard error. **Networks of one kind, which differ in nothing but chance, lie as far apart as the kinds do**. Three of the four means are the same. And the fourth, causal and pre-trained?
+# Each dot is a network, the bar a mean with its standard error. **Networks of one kind, which differ in nothing but chance, lie as far apart as the kinds do**. Three of the four means are within their errors of each other. And the fourth, causal and pre-trained?
 
 # %% tags=["nbval-ignore-output"]
 *others, first = sorted(kinds, key=lambda k: right[k].mean())
@@ -316,14 +318,9 @@ for k in others:
     print(f"{gap / np.hypot(error[first], error[k]):.1f} standard errors; behind in", end=" ")
     print(f"{ahead[-1]:.0f} % of the pairs of runs")
 claim(behind_in_pairs=np.mean(ahead))
-pair = (np.ravel(list(one.values())) for one in (on_validation, right))
-tells = np.corrcoef(*pair)[0, 1]
-claim(correlation_with_validation=tells)
 
 # %% [markdown]
-# It leads by 1.3 to 1.9 standard errors (not paired: seed 0 means another start in each kind), and was picked as the best of four: not enough to believe it. With one run of each, one comparison in five would have gone the other way.
-#
-# Could **validation** have told which runs are good? Its statements have templates of their own, too. But what is best there isn't best here: over all sixteen runs the two hardly go together.
+# It leads by two to three standard errors (not paired: seed 0 means another start in each kind), but it was picked as the best of four, and its worst network is below the mean of another kind. With one run of each, one comparison in eight would have gone the other way. A strong hint, no proof.
 #
 # It need not even be the seed. Move 64 of the statements to the end of the list, unchanged, and each becomes another network ([tested](../tests/test_encoder_lesson.py)); on your machine, where gradients are added up in another order, the dots lie elsewhere, too.
 #
@@ -337,7 +334,8 @@ columns = [bag, *(runs[seed][k] for k in kinds for seed in range(4))]
 parts = [[one for one in test if one.template == form] for form in forms]
 table = np.array([[accuracy(model, part) for model in columns] for part in parts])
 by_form = dict(zip(forms, table, strict=True))
-claim(least_with_a_reaction=min(row.min() for form, row in by_form.items() if "{r}" in form))
+easy = [row for form, row in by_form.items() if "{r}" in form]  # a reaction gives it away
+claim(right_with_a_reaction=np.mean(easy))
 nots = [row for form, row in by_form.items() if " not " in form and "{r}" not in form]
 claim(bag_on_not=np.mean(nots, 0)[0])
 (nobody,) = (row[1:].reshape(4, 4) for form, row in by_form.items() if "nobody" in form)
@@ -363,9 +361,9 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="All templates blue, nearly; nobody is red or blue, network by network.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away (*people smiled*), all are right. *Not* flips a statement, and the bag, which adds up its words, falls below chance; most networks have learned it. And the row on top, *nobody found the cake dry today*, is a lottery.
+# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag, which adds up its words, falls below chance; most networks have learned it. And the row on top, *nobody found the cake dry today*, is a lottery.
 #
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, in the words of the others, and note the right answers first.
+# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, using only words seen above, and note the right answers first.
 
 
 # %% tags=["live"]
@@ -396,7 +394,7 @@ sure = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
 claim(know_nobody_in_training=sum(sure))
 
 # %% [markdown]
-# Only the time has moved. With the time in front, as in training, nearly all of the sixteen know what *nobody* does; with the time at the end some know it, some say the opposite, some toss a coin. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) In training nothing tells *nobody* from *today nobody*, so chance decides by which of the two a network goes.
+# Only the time has moved. With the time in front, as in training, nearly all of the sixteen know what *nobody* does; with the time at the end some know it, and most say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) In training nothing tells *nobody* from *today nobody*, so chance decides by which of the two a network goes.
 #
 # So the unit is the template, not the statement: 896 test statements are fourteen questions, and four or five of them make the ranking.
 
@@ -425,9 +423,9 @@ def mean_opinion(logits):
 
 
 # %% [markdown]
-# An ensemble beats the *mean* of its members nearly always. So compare it with the member that one would have used: the best on validation (of several, their mean).
+# Beside it stands the member that one would have used without: the best on validation (of several, their mean).
 #
-# **Predict.** The four causal, pre-trained networks are right in 95 or 96 % on average. Their ensemble?
+# **Predict.** The four causal, pre-trained networks are right in 93 % on average. Their ensemble?
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -451,10 +449,10 @@ for k in kinds:
     print(f"together {together[k]:5.1f}")
 compare_guess(guess, together["causal, pre-trained"])
 claim(gain_of_an_ensemble=np.mean([together[k] - right[k].mean() for k in kinds]))
-claim(ensembles_ahead_of_the_chosen=sum(together[k] > chosen[k] for k in kinds))
+claim(ensembles_ahead_of_their_mean=sum(together[k] > right[k].mean() for k in kinds))
 
 # %% [markdown]
-# Three of the four beat the member that validation would have chosen. But what most members get wrong, an ensemble gets wrong, too.
+# It beats the mean of its members in all four kinds, by five points, and nothing had to be chosen. Against the member that validation would have chosen it is two all. And what most members get wrong, an ensemble gets wrong, too.
 #
 # **The second: train for longer.** An ensemble costs four trainings. What does *one* network make of as many steps, 4,000? All sixteen take a quarter of an hour, so we have recorded them.
 
@@ -483,7 +481,7 @@ figure(
 )
 
 # %% [markdown]
-# **Now there is a winner**: all four networks that are causal and pre-trained lie above all others. Is it that bidirectional ones must read the last token? With `[CLS]`, as in BERT, the pre-trained ones do better, 92.5, and stay behind. So the kinds weren't equal; a thousand steps were too few to see it. Why this one wins we don't know. And it is *this* test: with another draw of the templates, `statements(split=1)`, one seed of each kind gets 99, 90, 94 and 100, in the order of the figure. It is ahead there, too, but by less.
+# **Now there is a winner**: all four networks that are causal and pre-trained lie above all others, and are nearly always right. Is it that bidirectional ones must read the last token? With `[CLS]`, as in BERT, the pre-trained ones reach 94.4 instead of 93.5: no. So on these questions the kinds aren't equal, and a thousand steps were too few to be sure of it. But mind *on these questions*: with another draw of the templates, `statements(split=1)`, one network of each kind gets 96, 99, 89 and 96, in the order of the figure, and another kind is ahead. Why this one wins here we don't know.
 #
 # **The third: ask what the data don't say.** Where it matters, *nobody* comes behind a time. So say that the time is of no importance: to each statement with one add the same without it. The template of the test is still new.
 
@@ -510,11 +508,11 @@ for what, part in (("nobody", asked), ("all new templates", test)):
         now = [accuracy(model, part) for model in models]
         print(f"{what:18} {k:14} was {line(was)}, is {line(now)}, mean {np.mean(now):.1f}")
 thousand = {k: [runs[seed][k] for seed in range(4)] for k in told}
-know = [[accuracy(m, asked) > 90 for k in told for m in of[k]] for of in (thousand, told)]
-claim(know_nobody_before=sum(know[0]), know_nobody_now=sum(know[1]))
+was, now = ([accuracy(m, asked) for k in told for m in of[k]] for of in (thousand, told))
+claim(right_on_nobody_before=np.mean(was), right_on_nobody_now=np.mean(now))
 
 # %% [markdown]
-# **Two of eight networks knew *nobody*, now it is seven.** No step more, no other network: 640 short statements. The other questions are as hard as before, so on average hardly anything has changed. That is what a table by template is for: it says where to look.
+# **Where 16 % were right about *nobody*, it is 86 % now.** No step more, no other network: 640 short statements. That is what a table by template is for: it says where to look.
 #
 # But mind that we looked at the test to find this remedy. Whether it helps with questions that we haven't seen, only new questions can say.
 
@@ -523,7 +521,7 @@ claim(know_nobody_before=sum(know[0]), know_nobody_now=sum(know[1]))
 # >
 # > ```python
 # > timed = [one for one in train if "{t}" in one.template]  # add these once more, as they are
-# > model = fine_tune(attend_past, 0, part=train + timed)  # about seven seconds
+# > model = fine_tune(attend_past, 0, part=train + timed)  # about six seconds
 # > ```
 #
 # |added|*nobody*, seeds 0–3|all new templates, mean|
@@ -533,12 +531,12 @@ claim(know_nobody_before=sum(know[0]), know_nobody_now=sum(know[1]))
 # |the same without their time|||
 # |the same with the time at the other end|||
 #
-# > <details><summary>What we found</summary>Nothing: 31, 30, 5, 95 on <em>nobody</em> and 89.5 on all. Once more: 2, 91, 2, 5 and 84.2, the lottery again. Without their time: 100, 100, 95, 52 and 90.5. With the time at the other end: 100, 100, 100, 95 and 92.3. So it was the short ones. In the last row the four test templates with a time are in the training, so these are no longer new: don't report it.</details>
+# > <details><summary>What we found</summary>Nothing: 16, 5, 0, 3 on <em>nobody</em> and 77.6 on all. Once more: 95, 67, 2, 5 and 81.3, a lottery. Without their time: 98, 97, 98, 50 and 87.2. With the time at the other end: 91, 97, 97, 97 and 89.1. So it was the short ones. In the last row the four test templates with a time are in the training, so these are no longer new: don't report it.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Which network is better?** One run can't say, and here four of each couldn't: the seed moved a network as much as the kinds differed. After four times the steps it was clear.
+# - **Which network is better?** One run can't say, and here four of each could only hint: the seed moved a network as much as the kinds differed. After four times the steps it was clear, for this test; on another one, another kind led.
 # - A head on the last vector, and fine-tuning; a bag of words and bigrams as the baseline.
 # - What to report: several seeds with a standard error, and a table by template. What to do: an ensemble where you can't choose, longer training, and a look at what the data don't say.
 #

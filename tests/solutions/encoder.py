@@ -136,6 +136,16 @@ def layer_of_the_first_head(x, allowed, block):
     return layer_by_softmax(x, allowed[:, :1], block)
 
 
+def layer_row_by_row(x, allowed, block):
+    rows = torch.arange(x.shape[1])
+    return layer_by_softmax(x, allowed[..., rows, :], block)
+
+
+def layer_of_four_axes(x, allowed, block):
+    texts, _, _, _ = allowed.shape
+    return layer_by_softmax(x, allowed if texts else None, block)
+
+
 # --- check_padding_mask -------------------------------------------------------------------------
 
 
@@ -298,6 +308,15 @@ def hide_with_words_of_the_first_text(tokens, draw, kind, word):
     return hide_by_where(tokens, draw, kind, word[:1].expand_as(word))
 
 
+def hide_as_floats(tokens, draw, kind, word):
+    return {name: each.float() for name, each in hide_by_where(tokens, draw, kind, word).items()}
+
+
+def hide_with_targets_as_floats(tokens, draw, kind, word):
+    found = hide_by_where(tokens, draw, kind, word)
+    return found | {"targets": found["targets"].double()}
+
+
 ROWS = {
     encoder.check_encoder_layer: (
         [layer_by_softmax, layer_by_pytorch],
@@ -321,6 +340,8 @@ ROWS = {
             layer_by_the_first_mask: "[[[True, False, False], [True, True, True]",
             layer_of_the_first_text: "[[[True, False, False], [True, True, True]",
             layer_of_the_first_head: "[[[False, True, True], [True, False, False]",
+            layer_row_by_row: "[[[False, True, True]]]], block of 2 heads) raised IndexError",
+            layer_of_four_axes: "[True, False, True]], block of 2 heads) raised ValueError",
         },
     ),
     encoder.check_padding_mask: (
@@ -346,6 +367,8 @@ ROWS = {
         {
             hide_with_all_targets: "[[0.5, 0.5",
             hide_with_zero_targets: "[[0.5, 0.5",
+            hide_as_floats: "[[0.5, 0.5",
+            hide_with_targets_as_floats: "[[0.5, 0.5",
             hide_by_the_wrong_mask: "[[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [[4, 5",
             hide_what_was_masked_only: "0.85, 0.95",
             hide_always_by_mask: "0.85, 0.95",

@@ -19,7 +19,7 @@ from coursekit.training.engine import Engine
 from coursekit.training.optimiser import adamw, warm_up_cosine
 from coursekit.windows.masking import draw_masked, pad_texts
 
-BATCH, LOWEST = 64, 4
+BATCH, LOWEST = 32, 4
 PRE_TRAINING, FINE_TUNING = 1000, 4000
 """Steps."""
 Batches = Iterator[tuple[tuple[Tensor, Tensor], Tensor]]
@@ -72,7 +72,7 @@ class FineTuned:
     def _read(self, part: list[Statement]) -> tuple[Tensor, Tensor, Tensor]:
         texts = [[1, *(self.ids[word] for word in one.text.split())] for one in part]
         labels = torch.tensor([one.label for one in part])
-        tokens, present = pad_texts(texts)
+        tokens, present = pad_texts(texts, multiple_of=8)
         return tokens.to(self.device), present.to(self.device), labels.to(self.device)
 
     def _begin(self) -> None:
@@ -96,8 +96,8 @@ class FineTuned:
             yield from draw_masked(tokens, present, mask, size, BATCH, g, lowest=LOWEST)
         while True:
             x = tokens[torch.randint(len(tokens), (BATCH,), generator=self.generator)]
-            after = x[:, 1:]
-            yield (x[:, :-1], x[:, :-1] > 0), after.where(after >= LOWEST, -100)
+            after = F.pad(x[:, 1:], (0, 1))
+            yield (x, x > 0), after.where(after >= LOWEST, -100)
 
     def _labelled(self) -> Batches:
         tokens, present, labels = self.train
