@@ -241,7 +241,7 @@ figure("padding", alt="Five statements as rows of words; the short ones end in w
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# Because of the last two it can't rely on any word that it sees, and must make a good vector for each. (BERT's authors found that these two matter little. The 15 % has changed since: ModernBERT hides 30 %, Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# Because of the last two it can't rely on any word that it sees, and must make a good vector for each. (The 15 % has changed since: ModernBERT hides 30 %, Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 aren't words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -366,7 +366,7 @@ compare_guess(guess, rate(tried, [try_every_word(one) for one in gpts]))
 claim_order(a_gpt_that_tries_beats_both=(loss[tried], loss["encoders, both sides"]))
 
 # %% [markdown]
-# Now the GPTs are ahead, by about as much: a wrong word makes the words *after* it improbable, so the whole statement judges each candidate. (That a GPT had seven times as many targets is not the reason: with a seventh of the steps it leads, too. [Tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below. How far encoders get with more steps, we haven't asked.) It takes a pass for each of 72 words, instead of one.
+# Now the GPTs are ahead, by about as much: a wrong word makes the words *after* it improbable, so the whole statement judges each candidate. (That a GPT had seven times as many targets is not the reason: with a seventh of the steps it leads, too. [Tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below.) It takes a pass for each of 72 words, instead of one.
 #
 # In its one pass an encoder gives a vector for each word, and that vector has seen both sides. What is in it? That is the rest of the lesson.
 #
@@ -457,6 +457,9 @@ figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake
 
 
 # %%
+from coursekit.models.bag import count_words, fit_logistic
+
+
 def with_dry(part, keep=lambda text: True):  # tokens; 1 for the weather, 0 for the kitchen
     some = [one for one in part if "dry" in one.text.split() and keep(one.text)]
     topics = torch.tensor([int(one.domain == "weather") for one in some], device=device)
@@ -466,10 +469,8 @@ def with_dry(part, keep=lambda text: True):  # tokens; 1 for the weather, 0 for 
 known, new = with_dry(train), with_dry(test)
 print(len(known[0]), "vectors to choose two from,", len(new[0]), "to judge")
 
+
 # %%
-from coursekit.models.bag import count_words, fit_logistic
-
-
 def ask(vectors, topics, new_vectors, new_topics, n=2):  # per cent right, both topics alike
     right = []
     for seed in range(20):  # draw n labelled vectors, fit, judge
@@ -523,7 +524,7 @@ claim(probe_untrained=no_training, probe_of_the_full_stop=full_stop, bag_of_the_
 #
 # So does *dry* now have two meanings? That isn't what the probe measures. Look at the full stop: it has no meaning at all, and three times out of four its vector tells the topic. **Even the full stop takes up the topic of its statement**, though less than *dry* does.
 #
-# The bag, which has all words, comes to 69 %. (Counting over the whole training text first does better: latent semantic analysis, Deerwester et al. 1990, with four numbers a statement, one for each topic, reaches 87, as our encoders do. One has to know that there are four topics: with 32 numbers, as many as their vectors have, it is 63. Tested.)
+# The bag, which has all words, comes to 69 %. (Counting over the whole training text first does better: latent semantic analysis, Deerwester et al. 1990, with four numbers a statement, one for each topic, reaches 87, as our encoders do. With 32 numbers it is 63. Tested.)
 #
 # Does the head that reads *cake* bring it? Switch it off, an **ablation**: zero takes the place of its output. (With its mean instead, nearly the same: tested.) We say that a head *brings* the topic if without it more than half of what is above chance is gone, and more than without any other.
 
@@ -576,6 +577,9 @@ figure(
 
 # %% tags=["nbval-ignore-output"]
 causal_blanks = [pretrain(seed, hide_some, causal=True) for seed in range(4)]
+networks = {"both sides, blanks": encoders, "left side, blanks": causal_blanks}
+networks |= {"left side, next word\n(GPTs)": gpts}
+encoder, blanks, gpt = networks
 
 # %% [markdown]
 # **Predict.** Where the thing comes before *dry*, everyone may read it, and the encoders are right in nine cases of ten. The GPTs?
@@ -584,9 +588,6 @@ causal_blanks = [pretrain(seed, hide_some, causal=True) for seed in range(4)]
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-networks = {"both sides, blanks": encoders, "left side, blanks": causal_blanks}
-networks |= {"left side, next word\n(GPTs)": gpts}
-encoder, blanks, gpt = networks
 all_things = {thing for things, *_ in DOMAINS.values() for thing in things.split()}
 
 

@@ -303,7 +303,10 @@ for row, k in enumerate(kinds):
 level = accuracy(bag, test)
 ax.axvline(level, color="0.4", linestyle=":")
 ax.text(level + 0.3, 0.3, "bag", color="0.4")
-figure("four-kinds", alt="Dots of four kinds overlap widely; three means are nearly the same.")
+figure(
+    "four-kinds",
+    alt="Dots of four kinds overlap; three means lie within eight points, one is ahead.",
+)
 
 # %% [markdown]
 # Each dot is a network, the bar a mean with its standard error. **Networks of one kind, which differ in nothing but chance, lie as far apart as the kinds do**. Three of the four means are less than two standard errors apart. And the fourth, causal and pre-trained?
