@@ -124,8 +124,8 @@ class TestRecord:
         ends, losses = record.curve
         assert (len(ends), ends[0], ends[-1]) == (len(losses), record.block, record.steps)
         assert losses[0] < record.first_losses[0]
-        # Where some 18 statements of 2,176 carry a loss of 0.006, each drawn seven times in the last
-        # block, its standard error is 9 per cent: 0.0005.
+        # Where some 18 statements of 2,176 carry a loss of 0.006, each drawn seven times in the
+        # last block, its standard error is 9 per cent: 0.0005.
         assert losses[-1] == pytest.approx(record.result["train"], rel=0.02, abs=3 * 5e-4)
 
 
