@@ -366,7 +366,7 @@ compare_guess(guess, rate(tried, [try_every_word(one) for one in gpts]))
 claim_order(a_gpt_that_tries_beats_both=(loss[tried], loss["encoders, both sides"]))
 
 # %% [markdown]
-# Now the GPTs are ahead, by about as much: a wrong word makes the words *after* it improbable, so the whole statement judges each candidate. (That a GPT had seven times as many targets is not the reason: with a seventh of the steps it leads, too. [Tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below.) It takes a pass for each of 72 words, instead of one.
+# Now the GPTs are ahead by about as much, at this budget: a wrong word makes the words *after* it improbable, so the whole statement judges each candidate. (That a GPT had seven times as many targets is not the reason: with a seventh of the steps it leads, too. [Tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below.) It takes a pass for each of 72 words, instead of one.
 #
 # In its one pass an encoder gives a vector for each word, and that vector has seen both sides. What is in it? That is the rest of the lesson.
 #
