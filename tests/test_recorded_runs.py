@@ -8,7 +8,6 @@ import json
 import re
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
@@ -16,6 +15,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
+from coursekit.data.statements import statements
 from coursekit.data.text import NAMES
 from coursekit.fetch import store
 from coursekit.notebook import read_record
@@ -215,7 +215,7 @@ def test_the_normalised_network_is_trained_by_the_loop_of_the_lesson(lesson, ear
 def brief(monkeypatch):
     """Let both parts of the training be short."""
     monkeypatch.setattr("tools.recipes.labels.PRE_TRAINING", 12)
-    monkeypatch.setattr("tools.recipes.labels.FINE_TUNING", 14)
+    monkeypatch.setattr("tools.recipes.labels.STEPS", 26)
 
 
 @pytest.mark.parametrize("kind", ["bidirectional", "causal"])
@@ -223,16 +223,22 @@ def brief(monkeypatch):
 def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
     lesson = define("10c")
     rule = lesson["attend" if kind == "bidirectional" else "attend_past"]
-    whole = lesson["train_it"]
-    lesson["train_it"] = partial(whole, steps=12)
-    encoder = lesson["pretrain"](rule, 3) if start else None
-    lesson["train_it"] = whole
-    model = lesson["fine_tune"](rule, 3, encoder, steps=14)
+    encoder = lesson["pretrain"](rule, 3, steps=12) if start else None
+    model = lesson["fine_tune"](rule, 3, encoder, steps=14 if start else 26)
     run = begin(RECIPES[f"labels-{kind}{start}-3"], torch.device("cpu"))
-    for _ in range(26 if start else 14):
+    for _ in range(26):
         run.step()
     assert_close(run.classifier.state_dict(), model.state_dict(), rtol=0, atol=0)
     assert run.result()["right"] == lesson["accuracy"](model, lesson["test"])
+
+
+def test_a_classifier_learns_from_the_templates_of_its_split(brief):
+    run = begin(RECIPES["labels-causal-split-2"], torch.device("cpu"))
+    train, _, test = statements(split=2)
+    for part, (tokens, _, labels) in ((train, run.train), (test, run.test)):
+        words = [[run.ids[word] for word in one.text.split()] for one in part]
+        assert [row[row > 1].tolist() for row in tokens] == words
+        assert labels.tolist() == [one.label for one in part]
 
 
 def test_a_classifier_can_read_its_first_token(brief):

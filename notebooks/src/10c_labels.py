@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10c · Which network is better?
 #
-# Four networks learn from the same labels. On new statements one is right in 94 of 100 cases, another in 80. So the first is better? Train each again, change nothing but the seed, and see what is left of the ranking.
+# Four networks learn from the same labels. On new statements one is right in 95 of 100 cases, another in 73. So the first is better? Train each again, change nothing but the seed, and see what is left of the ranking.
 #
 # **Afterwards you can** fine-tune an encoder or a GPT on labels, give it a fair baseline, say how sure a lead is, find the questions on which networks disagree, and mend one of them.
 #
@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: fine-tuning as in BERT (Devlin et al. 2019); that it depends on the seed, Dodge et al. (2020) and McCoy, Min and Linzen (2020); ensembles, Lakshminarayanan, Pritzel and Blundell (2017). All statements here were written for this course.
+# **Sources**: fine-tuning as in BERT (Devlin et al. 2019); that it depends on the seed, Dodge et al. (2020) and McCoy, Min and Linzen (2020); ensembles, Lakshminarayanan, Pritzel and Blundell (2017); encoders and GPTs trained alike, Weller et al. (2025). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 import matplotlib.pyplot as plt
@@ -106,20 +106,20 @@ class OurClassifier(nn.Module):
 
 
 # %% [markdown]
-# A run is a thousand steps of 32 statements, with the loop and the schedule of lesson 10. Of three learning rates, 0.003 and 0.006 did equally well on validation, 93 and 92 % over all kinds and seeds, within chance, and 0.01 worse; we use 0.006.
+# Every network gets 1,500 steps of 32 statements, with the loop, the schedule and the learning rate of lesson 10. One that is pre-trained has spent 500 of them on text without labels. So all cost the same.
 
 # %%
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
 
 
-def train_it(model, batches, loss, lr, steps=1000):
+def train_it(model, batches, loss, steps):
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
-    fit(model, adamw(model, lr, weight_decay=0.01), batches, loss=loss, **options)
+    fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=loss, **options)
     return model.eval()
 
 
-def fine_tune(rule, seed, start=None, part=train, steps=1000):  # start: pre-trained, or none
+def fine_tune(rule, seed, start=None, part=train, steps=1500):  # start: pre-trained, or none
     torch.manual_seed(seed)
     model, g = OurClassifier(rule).to(device), torch.Generator().manual_seed(seed)
     if start is not None:
@@ -127,11 +127,11 @@ def fine_tune(rule, seed, start=None, part=train, steps=1000):  # start: pre-tra
     (tokens, present), y = read(part)
     picks = (torch.randint(len(y), (32,), generator=g) for _ in range(steps))
     batches = (((tokens[i], present[i]), y[i]) for i in picks)
-    return train_it(model, batches, F.cross_entropy, 6e-3, steps)
+    return train_it(model, batches, F.cross_entropy, steps)
 
 
 # %% [markdown]
-# Pre-training uses the same statements without their labels. A bidirectional network fills in masked tokens; the library's `draw_masked` hides them as you did in lesson 10. A causal one predicts each next word; a target of −100 is left out of the loss. For this, `MaskedTokenModel` puts an output layer on the encoder, and afterwards we take it off. (`next_token_loss` is a cross-entropy over all targets, whatever they are.)
+# Pre-training uses the same statements without their labels, as in lesson 10. A bidirectional network fills in masked tokens (`draw_masked` hides them as you did), a causal one predicts each next word. For this, `MaskedTokenModel` puts an output layer with a logit for each word on the encoder. Afterwards we take it off.
 
 # %%
 from coursekit.evaluate.likelihood import next_token_loss
@@ -146,13 +146,13 @@ def next_words(tokens, present, g):
         yield (x, x > 0), after.where(after >= 4, -100)
 
 
-def pretrain(rule, seed):
+def pretrain(rule, seed, steps=500):
     torch.manual_seed(seed)
     model, g = MaskedTokenModel(Encoder(sizes, rule=rule)), torch.Generator().manual_seed(seed)
     x = read(train)[0]
     masked = draw_masked(*x, ids["[MASK]"], len(ids), 32, g, lowest=4)
     batches = masked if rule is attend else next_words(*x, g)
-    return train_it(model.to(device), batches, next_token_loss, 5e-3).encoder
+    return train_it(model.to(device), batches, next_token_loss, steps).encoder
 
 
 # %% [markdown]
@@ -203,7 +203,7 @@ print(f"{seen.sum()} words and pairs in {len(x)} statements")
 assert_close(bag(x), fit_bag(x, y, vocab_size=len(ids), lowest=4, decay=1e-5)(x))
 
 # %% [markdown]
-# Bidirectional or causal, from random weights or pre-trained: four kinds of network, with the same 2,176 labels and the same steps of fine-tuning. (The pre-trained ones have had their thousand steps before.)
+# Bidirectional or causal, from random weights or pre-trained: four kinds of network, with the same 2,176 statements and equally many steps.
 #
 # **Predict.** On statements of new templates: which is best, `"bag"`, `"bidirectional"`, `"causal"`, `"bidirectional, pre-trained"` or `"causal, pre-trained"`?
 
@@ -218,9 +218,9 @@ starts = {}
 def train_four(seed):
     found = {}
     for name, rule in (("bidirectional", attend), ("causal", attend_past)):
-        starts[name, seed] = pretrain(rule, seed)
+        starts[name, seed] = pretrain(rule, seed)  # 500 steps
         found[name] = fine_tune(rule, seed)
-        found[f"{name}, pre-trained"] = fine_tune(rule, seed, starts[name, seed])
+        found[f"{name}, pre-trained"] = fine_tune(rule, seed, starts[name, seed], steps=1000)
     return found
 
 
@@ -250,7 +250,7 @@ claim(bag_accuracy=right["bag"])
 #
 # A **seed** decides the first weights, and all that is drawn: which statements when, and what is masked. Train all four kinds again with the seeds 1, 2 and 3.
 #
-# **Predict.** The best and the worst network of seed 0 are 14 points apart. How far apart are the best and the worst of *one* kind, the one that varies most?
+# **Predict.** The best and the worst network of seed 0 are 22 points apart. How far apart are the best and the worst of *one* kind, the one that varies most?
 
 # %% tags=["predict"]
 guess = None  # points, such as 3
@@ -281,23 +281,23 @@ error = {k: one.std(ddof=1) / 2 for k, one in right.items()}  # the mean's stand
 for k, one in right.items():
     print(f"{k:27} test {line(one)}, mean {one.mean():.1f} ± {error[k]:.1f}", end=", ")
     print("validation", line(on_validation[k]))
-spread = max(map(np.ptp, right.values()))
+spread, means = max(map(np.ptp, right.values())), [one.mean() for one in right.values()]
 compare_guess(guess, spread)
-claim(widest_spread=spread)
+claim(widest_spread=spread, means_apart=np.ptp(means))
 
 # %% tags=["figure", "nbval-ignore-output"]
 colors = dict(zip(kinds, ("C0", "C0", "C1", "C1"), strict=True))
 
 
-def dots(ax, **options):  # a row for each kind, a dot for each network
-    for row, k in enumerate(kinds):
-        ax.plot(right[k], [-row] * 4, "o", color=colors[k], alpha=0.6)
-    ax.set_yticks(range(0, -4, -1), [k.replace(", ", ",\n") for k in kinds])
-    ax.set(ylim=(-3.6, 0.6), xlabel="right, new templates (%)", **options)
+def dots(ax, rows, **options):  # a row for each kind, a dot for each network
+    for row, (k, one) in enumerate(rows.items()):
+        ax.plot(one, [-row] * len(one), "o", color=colors.get(k, "C0"), alpha=0.6)
+    ax.set_yticks(range(0, -len(rows), -1), [k.replace(", ", ",\n") for k in rows])
+    ax.set(ylim=(0.4 - len(rows), 0.6), xlabel="right, new templates (%)", **options)
 
 
 ax = plt.subplots(figsize=(6.8, 3.2))[1]
-dots(ax, title="Four kinds, four seeds")
+dots(ax, right, title="Four kinds, four seeds")
 for row, k in enumerate(kinds):
     ax.errorbar(right[k].mean(), -row - 0.25, xerr=error[k], color="black", marker="|")
 level = accuracy(bag, test)
@@ -305,11 +305,11 @@ ax.axvline(level, color="0.4", linestyle=":")
 ax.text(level + 0.3, 0.3, "bag", color="0.4")
 figure(
     "four-kinds",
-    alt="Dots of four kinds overlap; three means lie within eight points, one is ahead.",
+    alt="Dots of four kinds overlap; three means lie within six points, one is ahead.",
 )
 
 # %% [markdown]
-# Each dot is a network, the bar a mean with its standard error. **Networks of one kind, which differ in nothing but chance, lie as far apart as the kinds do**. Three of the four means are less than two standard errors apart. And the fourth, causal and pre-trained?
+# Each dot is a network, the bar a mean with its standard error. **Networks of one kind, which differ in nothing but chance, lie up to 31 points apart, the means of the kinds 16.** Three of the four means are less than one standard error apart. And the fourth, causal and pre-trained?
 
 # %% tags=["nbval-ignore-output"]
 *others, first = sorted(kinds, key=lambda k: right[k].mean())
@@ -323,7 +323,7 @@ for k in others:
 claim(behind_in_pairs=np.mean(ahead))
 
 # %% [markdown]
-# It leads by two to three standard errors (not paired: seed 0 means another start in each kind), but it was picked as the best of four, and its worst network is below the mean of another kind. With one run of each, one comparison in eight would have gone the other way. A strong hint, no proof.
+# It leads by one and a half to five standard errors (not paired: seed 0 means another start in each kind), but it was picked as the best of four, and one causal network without pre-training beats three of its four. A hint, no proof.
 #
 # It need not even be the seed. Move 64 of the statements to the end of the list, unchanged, and each becomes another network ([tested](../tests/test_encoder_lesson.py)); on your machine, where gradients are added up in another order, the dots lie elsewhere, too.
 #
@@ -397,9 +397,9 @@ sure = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
 claim(know_nobody_in_training=sum(sure))
 
 # %% [markdown]
-# Only the time has moved. With the time in front, as in training, nearly all of the sixteen know what *nobody* does; with the time at the end some know it, and most say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*; if that is why, chance decides by which of the two a network goes. 10c.4 tries it.
+# Only the time has moved. With the time in front, as in training, all sixteen know what *nobody* does; with the time at the end some know it, and most say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*; if that is why, chance decides by which of the two a network goes. 10c.4 tries it.
 #
-# So the unit is the template, not the statement: 896 test statements are fourteen questions, and a few of them make the ranking.
+# So the unit is the template, not the statement: 896 test statements are fourteen questions.
 
 # %% [markdown]
 # ## 10c.4 Three remedies
@@ -455,36 +455,52 @@ claim(gain_of_an_ensemble=np.mean([together[k] - right[k].mean() for k in kinds]
 claim(ensembles_ahead_of_their_mean=sum(together[k] > right[k].mean() for k in kinds))
 
 # %% [markdown]
-# It beats the mean of its members in all four kinds, by five points, and nothing had to be chosen. Against the member that validation would have chosen it is two all. And what most members get wrong, an ensemble gets wrong, too.
+# It beats the mean of its members in all four kinds, twice by six points or more and twice by little, and nothing had to be chosen. Against the member that validation would have chosen it is two all. And what most members get wrong, an ensemble gets wrong, too.
 #
-# **The second: train for longer.** An ensemble costs four trainings. What does *one* network do with as many steps, 4,000 (and pre-training as before)? All sixteen take a quarter of an hour, so we have recorded them.
+# **The second: train for longer.** An ensemble costs four trainings. What does *one* network do with as many steps, 6,000, a third of them for pre-training as before? That takes too long here, so we have recorded them, and for three other draws of the templates, too.
 
 # %%
 files = {k: k.replace(", ", "-") for k in kinds}
 files["the second, with [CLS]"] = "bidirectional-pre-trained-cls"
-longer = {}
-for k, file in files.items():
-    four = [read_record(f"labels-{file}-{seed}") for seed in range(4)]
-    longer[k] = np.array([run.result["right"] for run in four])
+
+
+def recorded(file):
+    return read_record(f"labels-{file}").result["right"]
+
+
+longer = {
+    k: np.array([recorded(f"{file}-{seed}") for seed in range(4)]) for k, file in files.items()
+}
 for k, one in longer.items():
     print(f"{k:28}", *(f"{v:5.1f}" for v in one), f"  mean {one.mean():.1f}")
-*_, second, best = sorted((longer[k] for k in kinds), key=np.mean)
-claim(longer_lead=best.mean() - second.mean(), longer_all_above=best.min() - second.max())
+draws = {k: np.array([recorded(f"{files[k]}-split-{n}") for n in (1, 2, 3)]) for k in kinds}
+print("other draws of templates, a network for each:")
+for k, one in draws.items():
+    print(f"{k:28}", *(f"{v:5.1f}" for v in one))
+views = [np.mean([longer[k] for k in pair]) for pair in (kinds[:2], kinds[2:])]
+best = max(kinds, key=lambda k: longer[k].mean())
+won = sum(draws[best] == np.max(list(draws.values()), 0))
+claim(longer_lead_of_the_causal=views[1] - views[0], other_draws_won_by_the_best=won)
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(7.2, 3.6))[1]
-dots(ax, title="recorded: at 4,000 steps one kind leads")
-for row, k in enumerate(kinds):
-    ax.plot(together[k], -row, "k*", markersize=12)
-    ax.plot(longer[k], [-row - 0.3] * 4, "D", color=colors[k])
-ax.text(together[kinds[0]], 0.25, "together", ha="center", fontsize=10)
-ax.text(longer[kinds[0]].min() - 0.4, -0.42, "4,000 steps", ha="right", color="C0", fontsize=10)
+ax = plt.subplots(figsize=(7.6, 4.2))[1]
+rows = right | {"bidirectional, pre-trained,\n[CLS]": []}
+dots(ax, rows, title="recorded: after 6,000 steps the causal ones lead")
+for row, (k, one) in enumerate(longer.items()):
+    ax.plot(one, [-row - 0.3] * 4, "D", color=colors.get(k, "C0"))
+    if k in together:
+        ax.plot(together[k], -row, "k*", markersize=12)
+ax.text(right[kinds[0]].min(), 0.2, "one network, 1,500 steps", color="C0", fontsize=10)
+ax.text(together[kinds[0]] + 0.3, 0.2, "four together", fontsize=10)
+ax.text(longer[kinds[0]].min() - 0.5, -0.42, "6,000 steps", ha="right", color="C0", fontsize=10)
 figure(
-    "remedies", alt="At 4,000 steps all four causal, pre-trained networks lie near 100, no other."
+    "remedies", alt="After 6,000 steps causal networks lie at 91 to 100, the others at 82 to 92."
 )
 
 # %% [markdown]
-# **Now there is a winner**: all four networks that are causal and pre-trained lie above the twelve of the other kinds, and are nearly always right. Is it because the bidirectional ones must read the last token? With `[CLS]`, as in BERT, the pre-trained ones reach 94.4 instead of 93.5 on average, and one of the four 99.8: that alone is not it. So on these questions the kinds aren't equal, and a thousand steps were too few to be sure of it. But mind *on these questions*: with another draw of the templates, `statements(split=1)`, one network of each kind gets 96, 99, 89 and 96, in the order of the figure. One of each says little, as you know; but a lead like the one above would show. Why this kind wins here we don't know. One suspect: in pre-training it had a target for every word, the bidirectional ones for 15 %.
+# **Now the kinds come apart.** Seven of the eight causal networks lie above all eight bidirectional ones, and the pre-trained of them are nearly always right. Is it because the bidirectional ones must read the last token? With `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average: no. And is it *these* questions? In three other draws of the templates the causal, pre-trained network is the best each time, while the order of the others changes.
+#
+# So here is a winner, and 1,500 steps were too few to be sure of it. Why it wins we don't know; one suspect: in pre-training it had a target for every word, the bidirectional ones for 15 %. But our statements are tiny and alike. Among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 #
 # **The third: ask what the data don't say.** Where it matters, *nobody* comes behind a time. So say that the time is of no importance: to each statement with one add the same without it. The template of the test is still new.
 
@@ -510,12 +526,18 @@ for what, part in (("nobody", asked), ("all new templates", test)):
         was = [accuracy(runs[seed][k], part) for seed in range(4)]
         now = [accuracy(model, part) for model in models]
         print(f"{what:18} {k:14} was {line(was)}, is {line(now)}, mean {np.mean(now):.1f}")
-thousand = {k: [runs[seed][k] for seed in range(4)] for k in told}
-was, now = ([accuracy(m, asked) for k in told for m in of[k]] for of in (thousand, told))
-claim(right_on_nobody_before=np.mean(was), right_on_nobody_now=np.mean(now))
+untold = {k: [runs[seed][k] for seed in range(4)] for k in told}
+
+
+def mean_of(models, part):
+    return np.mean([accuracy(one, part) for k in told for one in models[k]])
+
+
+claim(right_on_nobody_before=mean_of(untold, asked), right_on_nobody_now=mean_of(told, asked))
+claim(gain_on_all_templates=mean_of(told, test) - mean_of(untold, test))
 
 # %% [markdown]
-# **Where 16 % were right about *nobody*, it is 86 % now.** As many steps, the same kinds of network, 640 short statements more. (Was it that they are short, or only that there are more? Exercise 10c.4.) That is what a table by template is for: it says where to look.
+# **Where 32 % were right about *nobody*, it is 98 % now**, and on all templates 88 instead of 82. As many steps, the same kinds of network, 640 short statements more. (Was it that they are short, or only that there are more? Exercise 10c.4.) That is what a table by template is for: it says where to look.
 #
 # But mind that we looked at the test to find this remedy. Whether it helps with questions that we haven't seen, only new questions can say.
 
@@ -539,7 +561,7 @@ claim(right_on_nobody_before=np.mean(was), right_on_nobody_now=np.mean(now))
 # %% [markdown]
 # ## What you now have
 #
-# - **Which network is better?** One run can't say, and here four of each could only hint: the seed moved a network as much as the kinds differed. After four times the steps it was clear, for this test.
+# - **Which network is better?** One run can't say, and here four of each could only hint: the seed moved a network more than the kinds differed. After four times the steps one kind was ahead, on four draws of the templates.
 # - A head on the last vector, and fine-tuning; a bag of words and bigrams as the baseline.
 # - What to report: several seeds with a standard error, and a table by template. What to do: an ensemble where you can't choose, longer training, and a look at what the data don't say.
 #

@@ -57,18 +57,19 @@ def _four_starts(**options: float | str) -> Recipe:
     return Recipe(code=code, options=options, steps=200_000, data=("names",))
 
 
-def _labels(rule: str, pre_trained: int, seed: int, at_first: int = 0) -> Recipe:
+def _labels(seed: int, **options: float | str) -> Recipe:
     code = "tools.recipes.labels:FineTuned"
-    options = {"rule": rule, "pre_trained": pre_trained, "at_first": at_first}
-    return Recipe(code=code, options=options, seed=seed, steps=4000 + 1000 * pre_trained, block=500)
+    return Recipe(code=code, options=options, seed=seed, steps=6000, block=500)
 
 
-LABELS = {
-    "bidirectional": ("attend", 0),
-    "bidirectional-pre-trained": ("attend", 1),
-    "causal": ("attend_past", 0),
-    "causal-pre-trained": ("attend_past", 1),
-    "bidirectional-pre-trained-cls": ("attend", 1, 1),
+KINDS: dict[str, dict[str, float | str]] = {
+    "bidirectional": {"rule": "attend", "pre_trained": 0},
+    "bidirectional-pre-trained": {"rule": "attend", "pre_trained": 1},
+    "causal": {"rule": "attend_past", "pre_trained": 0},
+    "causal-pre-trained": {"rule": "attend_past", "pre_trained": 1},
+}
+FIRST_TOKEN: dict[str, dict[str, float | str]] = {
+    "bidirectional-pre-trained-cls": {"rule": "attend", "pre_trained": 1, "at_first": 1}
 }
 
 RECIPES = {
@@ -80,8 +81,13 @@ RECIPES = {
     ),
 }
 RECIPES |= {
-    f"labels-{kind}-{seed}": _labels(*options[:2], seed, *options[2:])
-    for kind, options in LABELS.items()
+    f"labels-{kind}-{seed}": _labels(seed, **options)
+    for kind, options in (KINDS | FIRST_TOKEN).items()
     for seed in range(4)
+}
+RECIPES |= {
+    f"labels-{kind}-split-{split}": _labels(0, split=split, **options)
+    for kind, options in KINDS.items()
+    for split in (1, 2, 3)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

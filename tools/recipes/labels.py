@@ -1,7 +1,7 @@
-"""The classifiers of lesson 10c, fine-tuned for four times as many steps as there.
+"""The classifiers of lesson 10c, trained for four times as many steps as there.
 
-Weights, batches and schedules are the lesson's, to the bit (a test compares the two). A run whose
-weights are pre-trained begins with those steps.
+Weights, batches and schedules are the lesson's, to the bit (a test compares the two). As there, a
+run that is pre-trained takes a third of its steps for that, and all take equally many.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ from coursekit.training.engine import Engine
 from coursekit.training.optimiser import adamw, warm_up_cosine
 from coursekit.windows.masking import draw_masked, pad_texts
 
-BATCH, LOWEST = 32, 4
-PRE_TRAINING, FINE_TUNING = 1000, 4000
-"""Steps."""
+BATCH, LOWEST, LEARNING_RATE = 32, 4, 5e-3
+STEPS, PRE_TRAINING = 6000, 2000
+"""Of the whole run, and of its first part, if that is without labels."""
 Batches = Iterator[tuple[tuple[Tensor, Tensor], Tensor]]
 
 
@@ -48,12 +48,20 @@ class FineTuned:
         rule: "attend" or "attend_past".
         pre_trained: 1 if its weights are trained on the statements without labels first, or 0.
         at_first: 1 if it reads the vector of the first token, 0 for that of the last.
+        split: seed of the draw of templates for training and for the test.
     """
 
     def __init__(
-        self, *, seed: int, device: torch.device, rule: str, pre_trained: int, at_first: int = 0
+        self,
+        *,
+        seed: int,
+        device: torch.device,
+        rule: str,
+        pre_trained: int,
+        at_first: int = 0,
+        split: int = 42,
     ) -> None:
-        train, _, test = statements()
+        train, _, test = statements(split=split)
         self.ids, self.seed, self.device = number_words([one.text for one in train]), seed, device
         self.train, self.test = self._read(train), self._read(test)
         sizes = EncoderConfig(vocab_size=len(self.ids), context=24, d_model=32, dropout=0.0)
@@ -76,17 +84,17 @@ class FineTuned:
         return tokens.to(self.device), present.to(self.device), labels.to(self.device)
 
     def _begin(self) -> None:
-        """Begin a part of the training: its model, batches, loss, and learning rates."""
+        """Begin a part of the training: its model, batches, loss, and schedule."""
         self.generator = torch.Generator().manual_seed(self.seed)
         if self.taken < self.pre_training:
             model, self.batches, self.loss = self.masked, self._texts(), next_token_loss
-            self.lr, self.factor = 5e-3, warm_up_cosine(PRE_TRAINING)
+            self.factor = warm_up_cosine(PRE_TRAINING)
         else:
             model, self.batches, self.loss = self.classifier, self._labelled(), F.cross_entropy
-            self.lr, self.factor = 6e-3, warm_up_cosine(FINE_TUNING)
+            self.factor = warm_up_cosine(STEPS - self.pre_training)
             if self.masked:
                 model.encoder.load_state_dict(self.masked.encoder.state_dict())
-        self.engine = Engine().start(model, adamw(model, self.lr, weight_decay=0.01))
+        self.engine = Engine().start(model, adamw(model, LEARNING_RATE, weight_decay=0.01))
 
     def _texts(self) -> Batches:
         tokens, present, _ = self.train
@@ -109,7 +117,7 @@ class FineTuned:
         """Take the next step; return its loss."""
         first = self.pre_training if self.taken >= self.pre_training else 0
         for group in self.engine.optimiser.param_groups:
-            group["lr"] = self.lr * self.factor(self.taken - first)
+            group["lr"] = LEARNING_RATE * self.factor(self.taken - first)
         self.engine.optimiser.zero_grad()
         loss = self.engine.backward(self.loss, *next(self.batches)).item()
         self.engine.step(1.0)
