@@ -75,7 +75,7 @@ def test_with_as_many_targets_a_gpt_that_tries_every_word_still_leads(lesson):
 @pytest.mark.lesson
 def test_a_head_set_to_its_mean_brings_as_little_as_one_set_to_zero(lesson):
     encoder = lesson["pretrain"](0, lesson["hide_some"])
-    attention = lesson["look"](encoder, "we had a dry cake today .")[:, 4]
+    attention = lesson["look"](encoder, lesson["our_batch"](["we had a dry cake today ."]))[0, :, 4]
     head = attention[:, 5].argmax().item()  # of dry, on cake
     tokens, seen = lesson["tokens"], []
     out = encoder.encoder.blocks[1].attention.out

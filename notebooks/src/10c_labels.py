@@ -490,9 +490,10 @@ for row, (k, one) in enumerate(longer.items()):
     ax.plot(one, [-row - 0.3] * 4, "D", color=colors.get(k, "C0"))
     if k in together:
         ax.plot(together[k], -row, "k*", markersize=12)
-ax.text(right[kinds[0]].min(), 0.2, "one network, 1,500 steps", color="C0", fontsize=10)
-ax.text(together[kinds[0]] + 0.3, 0.2, "four together", fontsize=10)
-ax.text(longer[kinds[0]].min() - 0.5, -0.42, "6,000 steps", ha="right", color="C0", fontsize=10)
+orange = {"color": "C1", "fontsize": 10}
+ax.text(right["causal"].min() - 0.4, -1.8, "one network, 1,500 steps", **orange)
+ax.text(together["causal"], -1.8, "four together", ha="center", fontsize=10)
+ax.text(longer["causal"].min() - 0.5, -2.42, "one network, 6,000 steps", ha="right", **orange)
 figure(
     "remedies", alt="After 6,000 steps causal networks lie at 91 to 100, the others at 82 to 92."
 )
@@ -502,7 +503,7 @@ figure(
 #
 # So here is a winner, and 1,500 steps were too few to be sure of it. Why it wins we don't know; one suspect: in pre-training it had a target for every word, the bidirectional ones for 15 %. But our statements are tiny and alike. Among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 #
-# **The third: ask what the data don't say.** Where it matters, *nobody* comes behind a time. So say that the time is of no importance: to each statement with one add the same without it. The template of the test is still new.
+# **The third: ask what the data don't say.** Where it matters, *nobody* comes after a time. So say that the time is of no importance: to each statement with one add the same without it. The template of the test is still new.
 
 # %% tags=["nbval-ignore-output"]
 from dataclasses import replace
@@ -515,29 +516,19 @@ def without_time(one):
 
 more = train + [without_time(one) for one in train if "{t}" in one.template]
 print(f"{len(train)} statements, now {len(more)}, such as:", more[-1].text)
-told = {
-    name: [fine_tune(rule, seed, part=more) for seed in range(4)]
-    for name, rule in (("bidirectional", attend), ("causal", attend_past))
-}
+told = [fine_tune(attend, seed, part=more) for seed in range(4)]  # bidirectional
 
 # %% tags=["nbval-ignore-output"]
-for what, part in (("nobody", asked), ("all new templates", test)):
-    for k, models in told.items():
-        was = [accuracy(runs[seed][k], part) for seed in range(4)]
-        now = [accuracy(model, part) for model in models]
-        print(f"{what:18} {k:14} was {line(was)}, is {line(now)}, mean {np.mean(now):.1f}")
-untold = {k: [runs[seed][k] for seed in range(4)] for k in told}
-
-
-def mean_of(models, part):
-    return np.mean([accuracy(one, part) for k in told for one in models[k]])
-
-
-claim(right_on_nobody_before=mean_of(untold, asked), right_on_nobody_now=mean_of(told, asked))
-claim(gain_on_all_templates=mean_of(told, test) - mean_of(untold, test))
+untold = [runs[seed]["bidirectional"] for seed in range(4)]
+for name, part in (("nobody", asked), ("all new templates", test)):
+    was, now = ([accuracy(one, part) for one in four] for four in (untold, told))
+    print(f"{name:18} was {line(was)}, mean {np.mean(was):.0f}", end=", ")
+    print(f"is {line(now)}, mean {np.mean(now):.0f}")
+    if part is asked:
+        claim(right_on_nobody_before=np.mean(was), right_on_nobody_now=np.mean(now))
 
 # %% [markdown]
-# **Where 32 % were right about *nobody*, it is 98 % now**, and on all templates 88 instead of 82. As many steps, the same kinds of network, 640 short statements more. (Was it that they are short, or only that there are more? Exercise 10c.4.) That is what a table by template is for: it says where to look.
+# **The four were right about *nobody* in 40 % of cases, and now they always are.** As many steps, 640 short statements more. (On all templates it is 86 % instead of 80, which may be chance.) Do causal networks learn it, too? And was it that the statements are *short*, or only that there are more? That is exercise 10c.4. This is what a table by template is for: it says where to look.
 #
 # But mind that we looked at the test to find this remedy. Whether it helps with questions that we haven't seen, only new questions can say.
 
@@ -546,7 +537,7 @@ claim(gain_on_all_templates=mean_of(told, test) - mean_of(untold, test))
 # >
 # > ```python
 # > timed = [one for one in train if "{t}" in one.template]  # add these once more, as they are
-# > model = fine_tune(attend_past, 0, part=train + timed)  # about six seconds
+# > model = fine_tune(attend_past, 0, part=train + timed)  # about ten seconds
 # > ```
 #
 # |added|*nobody*, seeds 0–3|all new templates, mean|
@@ -556,7 +547,7 @@ claim(gain_on_all_templates=mean_of(told, test) - mean_of(untold, test))
 # |the same without their time|||
 # |the same with the time at the other end|||
 #
-# > <details><summary>What we found</summary>Nothing: 16, 5, 0, 3 on <em>nobody</em> and 77.6 on all. Once more: 95, 67, 2, 5 and 81.3, a lottery. Without their time: 98, 97, 98, 50 and 87.2. With the time at the other end: 91, 97, 97, 97 and 89.1. So it was the short ones. In the last row the four test templates with a time are in the training, so these are no longer new: don't report it.</details>
+# > <details><summary>What we found</summary>Nothing: 0, 84, 8, 5 on <em>nobody</em> and 83.0 on all. Once more: 92, 2, 3, 0 and 83.6, a lottery. Without their time: 91, 95, 95, 100 and 89.2. With the time at the other end: 50, 95, 95, 95 and 87.0. So it was the short ones. In the last row the four test templates with a time are in the training, so these are no longer new: don't report it.</details>
 
 # %% [markdown]
 # ## What you now have
