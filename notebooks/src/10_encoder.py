@@ -222,16 +222,6 @@ def our_batch(texts):
     return F.pad(x, (0, -x.shape[1] % 8)).to(device)  # multiples of 8 are computed faster
 
 
-# %% tags=["figure", "folded"]
-five = [train[i].text for i in (3, 64, 200, 700, 1900)]
-ax = plt.subplots(figsize=(7.8, 2.3))[1]
-ax.imshow(readable(our_batch(five))[:, 0, 0].cpu(), "Blues", vmin=0, vmax=2.5, aspect="auto")
-for row, text in enumerate(five):
-    for column, word in enumerate(["[CLS]", *text.split()]):
-        ax.text(column, row, word, ha="center", va="center", fontsize=8)
-ax.set(xticks=[], yticks=[], title="A batch of five statements: blue may be read, white is padding")
-figure("padding", alt="Five statements as rows of words; the short ones end in white cells.")
-
 # %% [markdown]
 # ## 10.3 Learning from masked tokens
 #
@@ -435,8 +425,7 @@ panels = [("untrained", untrained[0], cake_after)]
 panels += [("trained", encoders[0], given) for given in (cake_after, cake_before)]
 for ax, (name, one, (text, dry, _)) in zip(axes, panels, strict=True):
     for i, head in enumerate(look(one, our_batch([text]))[0, :, dry]):
-        weights = np.zeros((8, 8))
-        weights[2 + i] = head
+        weights = np.eye(8)[2 + i][:, None] * head.numpy()
         readers = [f"head {i + 1}" if row == 2 + i else "" for row in range(8)]
         color = "C1" if i == best else "0.7"
         attention_lines(ax, readers, ["[CLS]", *text.split()], weights, color)
@@ -534,21 +523,22 @@ claim(probe_untrained=no_training, probe_of_the_full_stop=full_stop, bag_of_the_
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-def draw_seeds(ax, rows, **options):  # for each row a bar, the mean, and a number for each seed
-    for k, right in enumerate(rows.values()):
-        ax.barh(-k, right.mean() - 50, 0.86, left=50, color="C1", alpha=0.35)
+def draw_seeds(ax, rows, level, **options):  # for each row a bar, the mean, and each seed
+    for k, (name, right) in enumerate(rows.items()):
+        ax.barh(name, right.mean() - 50, 0.86, left=50, color="C1", alpha=0.35)
         for seed, one in enumerate(right):
-            ax.text(one, 0.26 - k - 0.17 * seed, seed, ha="center", va="center", fontsize=8.5)
+            ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=8.5)
     ax.axvline(50, color="0.3", linewidth=1)
+    ax.axvline(level, color="0.4", linestyle=":")
     ax.grid(axis="y", visible=False)
-    ax.set_yticks(range(0, -len(rows), -1), list(rows))
-    ax.set(xlim=(44, 100), ylim=(0.5 - len(rows), 0.5), xlabel="right (%), chance is 50", **options)
+    ax.set(
+        xlim=(44, 100), ylim=(len(rows) - 0.5, -0.5), xlabel="right (%), chance is 50", **options
+    )
 
 
 ax = plt.subplots(figsize=(7.6, 4.2))[1]
-draw_seeds(ax, rows, title="After both layers two examples are enough")
-ax.axvline(bag(), color="0.4", linestyle=":")
-ax.text(bag() + 0.6, 0.28, "a bag of all its words", color="0.3", fontsize=10)
+draw_seeds(ax, rows, bag(), title="After both layers two examples are enough")
+ax.text(bag() + 0.6, -0.28, "a bag of all its words", color="0.3", fontsize=10)
 figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to 95 after both.")
 
 # %% [markdown]
@@ -567,10 +557,9 @@ def without_head(model, head):  # 0 for its output (8 of 32 channels)
 
 
 things = {"soup", "cake", "stew", "picnic", "walk", "parade"}
-x = new[0].cpu()
+x, weight, lost = new[0].cpu(), [], []  # the lists: a row for each seed, a column for each head
 row, at = (x == ids["dry"]).nonzero(as_tuple=True)
 is_thing = torch.isin(x, torch.tensor([ids[one] for one in things]))
-weight, lost = [], []  # a row for each seed, a column for each head
 for seed, model in enumerate(encoders):
     read = look(model, new[0])[row, :, at] * is_thing[row, None]  # what dry reads, if a thing
     weight.append(read.sum(-1).mean(0).numpy())
@@ -585,16 +574,13 @@ claim(lost_without_the_reader=np.mean(by_reader), lost_without_another=np.mean(b
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(6.8, 3.8))[1]
 for seed in range(4):
-    ax.scatter(weight[seed], lost[seed], s=190, alpha=0.5)
-    for spot in zip(weight[seed], lost[seed], strict=True):
-        ax.text(*spot, seed, ha="center", va="center_baseline", fontsize=9.5)
+    ax.scatter(weight[seed], lost[seed], s=110, marker=f"${seed}$")
 ax.axhline(0, color="0.3", linewidth=1)
-ax.set(xlabel="weight that dry gives to the thing, mean", ylabel="points lost without the head")
-ax.set_title("An attention weight is a hint, switching off is a test")
+ax.set(xlabel="mean weight on the thing", ylabel="points lost", title="A weight is only a hint")
 figure("heads", alt="Without the head that reads most 38 points are lost; most others: under 8.")
 
 # %% [markdown]
-# Each circle is a head, its digit the seed. On average the head that reads the thing most brings most; in seed 0 nearly all is gone without it. But in seed 2 a head reads it nearly as much and costs nothing. And seed 3's head that gave *cake* half of its weight gives things an eighth here: one sentence isn't what a head does. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019 opened that debate), and even then another head may stand in.
+# Each digit is a head, and says of which seed. On average the head that reads the thing most brings most; in seed 0 nearly all is gone without it. But in seed 2 a head reads it nearly as much and costs nothing. And seed 3's head that gave *cake* half of its weight gives things an eighth here: one sentence isn't what a head does. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019 opened that debate), and even then another head may stand in.
 #
 # ## 10.6 The context, or the objective?
 #
@@ -602,8 +588,7 @@ figure("heads", alt="Without the head that reads most 38 points are lost; most o
 
 # %% tags=["nbval-ignore-output"]
 causal_masked = [pretrain(seed, hide_some, causal=True) for seed in range(4)]
-networks = {"both sides, masked": encoders, "left side, masked": causal_masked}
-networks |= {"left side, next word\n(GPTs)": gpts}
+networks = {"both sides, masked": encoders, "left side, masked": causal_masked, "GPTs": gpts}
 encoder, masked, gpt = networks
 
 # %% [markdown]
@@ -656,11 +641,9 @@ claim(gpt_with_128_labels=many, untrained_with_128_labels=no_matter)
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(8.8, 4.9), sharey=True)[1]
-draw_seeds(axes[0], before, title="thing before dry: all may look")
-draw_seeds(axes[1], after, title="thing after dry: encoders may look")
-for ax, given in zip(axes, (first, later), strict=True):
-    ax.axvline(bag(*given), color="0.4", linestyle=":")
-axes[0].text(bag(*first) + 0.6, -2, "a bag of\nall words", color="0.3", fontsize=10)
+draw_seeds(axes[0], before, bag(*first), title="thing before dry: all may look")
+draw_seeds(axes[1], after, bag(*later), title="thing after dry: encoders may look")
+axes[0].text(bag(*first) + 0.6, 2, "a bag of\nall words", color="0.3", fontsize=10)
 figure("context-or-objective", alt="Before: 90, 88, 56, 89, 57. After: only encoders leave 50.")
 
 # %% [markdown]
