@@ -580,7 +580,7 @@ ax.set(xlabel="mean weight on the thing", ylabel="points lost", title="A weight 
 figure("heads", alt="Without the head that reads most 38 points are lost; most others: under 8.")
 
 # %% [markdown]
-# Each digit is a head, and says of which seed. On average the head that reads the thing most brings most; in seed 0 nearly all is gone without it. But in seed 2 a head reads it nearly as much and costs nothing. And seed 3's head that gave *cake* half of its weight gives things an eighth here: one sentence isn't what a head does. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019 opened that debate), and even then another head may stand in.
+# Each digit is a head and names its seed. On average the head that reads the thing most brings most; in seed 0 nearly all is gone without it. But in seed 2 a head reads it nearly as much and costs nothing. And seed 3's head that gave *cake* half of its weight gives things an eighth here: one sentence isn't what a head does. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019 opened that debate), and even then another head may stand in.
 #
 # ## 10.6 The context, or the objective?
 #
