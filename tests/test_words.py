@@ -48,7 +48,7 @@ def unusual_names(text, allowed=frozenset()):
     names = {token.string for token in tokens if token.type == tokenize.NAME}
     found = {}
     for name in names - allowed:
-        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", re.sub("learning_rates?", "", name))
+        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", re.sub("(?i:learning_rates?)", "", name))
         bare = {word.lower() for word in words} | {word.lower().removesuffix("s") for word in words}
         if bare & SAY.keys() and not name.startswith("test_"):
             found[name] = SAY[min(bare & SAY.keys())]
@@ -69,6 +69,7 @@ def test_names_are_the_fields(path):
         ("def f(rate): ...", ["rate"]),
         ("class WideningLayer: ...", ["WideningLayer"]),
         ("learning_rate, gradients, replaced, shared, sharex = 1, 2, 3, 4, 5", []),
+        ("LEARNING_RATE, FALLING_RATE = 1, 2", ["FALLING_RATE"]),
         ("def test_it_is_in_its_place(): ...", []),
         ("x = 'a place' # a share", []),
     ],

@@ -32,7 +32,7 @@ class Record:
     """
 
     recipe: str
-    options: dict[str, float | str]
+    options: dict[str, int | float | str]
     code: str
     seed: int
     data: dict[str, str]
