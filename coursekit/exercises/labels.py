@@ -33,7 +33,7 @@ def check_count_all(solution: Callable[[Tensor, int], Tensor]) -> None:
     """Check counts, as floats, of words and of pairs of neighbours."""
     cases = [
         (torch.tensor([[4, 5, 5]]), 6),
-        (torch.tensor([[1, 4, 5, 5, 4, 5]]), 6),
+        (torch.tensor([[1, 4, 5, 5, 5, 4, 5]]), 6),
         (torch.tensor([[1, 5, 3, 5, 0, 0], [1, 5, 6, 5, 6, 4]]), 7),
     ]
 

@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: the encoder comes from Vaswani et al. (2017). Learned positions and the GELU are as in BERT (Bidirectional Encoder Representations from Transformers; Devlin et al. 2019), where masked tokens and the rule of 15, 80, 10 and 10 per cent come from. All statements here were written for this course.
+# **Sources**: the encoder comes from Vaswani et al. (2017). Learned positions and the GELU are as in BERT (Devlin et al. 2019), where masked tokens and the rule of 15, 80, 10 and 10 per cent come from. All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from copy import deepcopy
@@ -33,7 +33,7 @@ device = setup("10_encoder", seed=42)
 #
 # A *round of funding* is not a *round of drinks*. In BERT, the best-known encoder, both are token 2461 of its 30,522, and so the same row of its embedding table. Two meanings, one vector.
 #
-# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896), but its halves do: new is how they are combined.
+# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label, 1 if it turned out well. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896), but their halves do: what is new is the combination.
 
 # %%
 train, validation, test = statements()
@@ -231,7 +231,7 @@ def our_batch(texts):
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# Because of the last two it can't rely on any word that it sees, and must make a good vector for each. (The 15 % has changed since: ModernBERT hides 30 %, Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# Because of the last two it can't rely on any word that it sees, and must make a good vector for each. (ModernBERT hides 30 %: Warner et al. 2024.) The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 aren't words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -356,7 +356,7 @@ compare_guess(guess, rate(tried, [try_every_word(one) for one in gpts]))
 claim_order(a_gpt_that_tries_beats_both=(loss[tried], loss["encoders, both sides"]))
 
 # %% [markdown]
-# Now the GPTs are ahead by about as much, at this budget: a wrong word makes the words *after* it improbable, so the whole statement judges each candidate. (That a GPT had seven times as many targets is not the reason: with a seventh of the steps it leads, too. [Tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below.) It takes a pass for each of 72 words, instead of one.
+# Now the GPTs are ahead by about as much, at this budget: a wrong word makes the words *after* it improbable, so the whole statement judges each candidate. Why that beats an encoder, too, we don't know. (It isn't that a GPT had seven times as many targets: with a seventh of the steps it leads, too. [Tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below.) But it takes 72 passes.
 #
 # In its one pass an encoder gives a vector for each word, and that vector has seen both sides. Search and classification work with such vectors. What is in one?
 #
@@ -374,7 +374,7 @@ for ax, thing in zip(axes, ("cake", "walk"), strict=True):
 figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk; dry for both.")
 
 # %% [markdown]
-# Nobody told it what a cake is, and it fills in words that describe food; before *walk*, weather. *Dry* is in both lists.
+# Before *cake* it fills in words that describe food, before *walk* weather. *Dry* is in both lists.
 #
 # **Your turn.** Hide other words, one statement a line.
 
@@ -408,8 +408,12 @@ def look(model, x):  # (B, 4 heads, who reads, what is read)
     return attention_weights(q, k, readable(x)).cpu()
 
 
-torch.manual_seed(42)
-untrained = [OurModel(OurEncoder(len(ids)), len(ids)).to(device) for _ in range(4)]
+def four_untrained(causal=False):
+    torch.manual_seed(42)
+    return [OurModel(OurEncoder(len(ids), causal=causal), len(ids)).to(device) for _ in range(4)]
+
+
+untrained = four_untrained()
 cake_after = "we had a dry cake today .", 4, 5  # where dry and cake are
 cake_before = "we found the cake dry today .", 5, 4
 for text, dry, cake in (cake_after, cake_before):  # [CLS] is token 0
@@ -433,7 +437,7 @@ for ax, (name, one, (text, dry, _)) in zip(axes, panels, strict=True):
 figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Each line is an attention weight (seed 0). Untrained, *dry* reads all words fairly evenly; trained, one head, in orange, gives most of its weight to *cake*, on whichever side it stands. In seed 1 it is hardly more than what untrained heads give.
+# Each line is an attention weight (seed 0). Untrained, *dry* reads all words fairly evenly; trained, one head, in orange, gives most of its weight to *cake*, on whichever side it stands.
 #
 # ## 10.5 What does its vector know?
 #
@@ -453,7 +457,6 @@ def with_dry(part, keep=lambda text: True):  # tokens; 1 for the weather, 0 for 
 
 
 known, new = with_dry(train), with_dry(test)
-print(len(known[0]), "vectors to choose two from,", len(new[0]), "to judge")
 
 # %% [markdown]
 # The probe, for n labelled vectors:
@@ -516,8 +519,6 @@ rows["untrained, after both"] = probe(untrained)
 rows["the full stop, after both"] = probe(encoders, word=".")
 table_row, one_layer, both, no_training, full_stop = (one.mean() for one in rows.values())
 compare_guess(guess, both)
-for name, right in rows.items():
-    print(f"{name:26}", *(f"{one:3.0f}" for one in right), f"  mean {right.mean():.0f}")
 claim(probe_before_any_layer=table_row, probe_after_one=one_layer, probe_after_both=both)
 claim(probe_untrained=no_training, probe_of_the_full_stop=full_stop, bag_of_the_statement=bag())
 
@@ -544,9 +545,11 @@ figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to
 # %% [markdown]
 # Each digit is a seed, each bar a mean. **An embedding can't tell; after two layers two examples are enough**, in seven cases of eight. Nothing but text has taught it. (Such a vector is called a **contextual embedding**.)
 #
-# So does *dry* now have two meanings? That isn't what the probe measures. Look at the full stop: it has no meaning at all, and three times out of four its vector tells the topic. **Even the full stop takes up the topic of its statement**, though less than *dry* does. And the bag, which has all words, comes to 69 %.
+# So does *dry* now have two meanings? That isn't what the probe measures. Look at the full stop: it has no meaning at all, and three times out of four its vector tells the topic. **Even the full stop takes up the topic of its statement.**
 #
-# Do the heads that read the thing bring it? Switch one off at a time, an **ablation**: zero takes the place of its output. (With its mean, nearly the same: tested.) How many points does the probe lose? And how much does *dry* read the thing, on average over the same statements?
+# The bag, which has all words, comes to 69 %. Latent semantic analysis (Deerwester et al. 1990), which counts over the whole training text, finds the topic as well as our encoders: 87 % with four numbers (63 with 32; tested). Attention doesn't make the topic, it brings it to this word.
+#
+# Do the heads that read *cake* bring it? Switch one off at a time, an **ablation**: zero takes the place of its output. (With its mean, nearly the same: tested.) How many points does a new probe lose? And how much weight has the head on all words of the topic, on average over the same statements?
 
 
 # %% tags=["nbval-ignore-output"]
@@ -556,12 +559,12 @@ def without_head(model, head):  # 0 for its output (8 of 32 channels)
     return rest
 
 
-things = {"soup", "cake", "stew", "picnic", "walk", "parade"}
+topic_words = {word for name in ("kitchen", "weather") for word in " ".join(DOMAINS[name]).split()}
+topic_ids = torch.tensor([ids[word] for word in topic_words - {"dry"}])
 x, weight, lost = new[0].cpu(), [], []  # the lists: a row for each seed, a column for each head
 row, at = (x == ids["dry"]).nonzero(as_tuple=True)
-is_thing = torch.isin(x, torch.tensor([ids[one] for one in things]))
 for seed, model in enumerate(encoders):
-    read = look(model, new[0])[row, :, at] * is_thing[row, None]  # what dry reads, if a thing
+    read = look(model, new[0])[row, :, at] * torch.isin(x, topic_ids)[row, None]
     weight.append(read.sum(-1).mean(0).numpy())
     rest = probe([without_head(model, head) for head in range(4)])
     lost.append(rows["after both layers"][seed] - rest)
@@ -576,11 +579,11 @@ ax = plt.subplots(figsize=(6.8, 3.8))[1]
 for seed in range(4):
     ax.scatter(weight[seed], lost[seed], s=110, marker=f"${seed}$")
 ax.axhline(0, color="0.3", linewidth=1)
-ax.set(xlabel="mean weight on the thing", ylabel="points lost", title="A weight is only a hint")
+ax.set(xlabel="weight on the topic", ylabel="points lost", title="A weight is only a hint")
 figure("heads", alt="Without the head that reads most 38 points are lost; most others: under 8.")
 
 # %% [markdown]
-# Each digit is a head and names its seed. On average the head that reads the thing most brings most; in seed 0 nearly all is gone without it. But in seed 2 a head reads it nearly as much and costs nothing. And seed 3's head that gave *cake* half of its weight gives things an eighth here: one sentence isn't what a head does. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019 opened that debate), and even then another head may stand in.
+# Each digit is a head, labelled by its seed. In seeds 0 and 2 the head that reads the topic most brings most of it. But in seed 2 another reads it nearly as much and costs nothing, and in seed 3 no head costs much, not even the one that gave *cake* half of its weight: one sentence isn't what a head does. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019 opened that debate), and even then another head may stand in.
 #
 # ## 10.6 The context, or the objective?
 #
@@ -592,13 +595,16 @@ networks = {"both sides, masked": encoders, "left side, masked": causal_masked, 
 encoder, masked, gpt = networks
 
 # %% [markdown]
-# **Predict.** Where the thing comes before *dry*, everyone may read it, and the encoders are right in nine cases of ten. The GPTs?
+# **Predict.** Where the thing comes before *dry*, everyone may read it, and the encoders are right nine times out of ten. The GPTs?
 
 # %% tags=["predict"]
 guess = None  # per cent
 
 
 # %% tags=["nbval-ignore-output"]
+things = {"soup", "cake", "stew", "picnic", "walk", "parade"}
+
+
 def thing_first(text):  # and another word between, as in "the cake was dry"
     *said, last = text.partition(" dry ")[0].split()
     return bool(things & set(said)) and last not in things
@@ -626,16 +632,17 @@ claim_order(
 )
 
 # %% [markdown]
-# Where the thing comes after *dry*, only encoders can know it: that is the **context**. Where it comes before, networks trained on masked tokens know it, with the left side alone, nearly as well as encoders. But in the vectors of the GPTs, the same network on the same text, two examples find little.
+# Where the thing comes after *dry*, only encoders can know it: that is the **context**. Where it comes before, networks trained on masked tokens know it with the left side alone, too, in three of four seeds. But in the vectors of the GPTs, the same network on the same text, two examples find little.
 #
-# Is that the **objective**? At *dry* a GPT has to predict the word *after* dry, here mostly a full stop or *but*, and the topic is no help. But one word earlier, at the *be* of *would be dry*, it has to predict a word like *dry*. Look there. (No thing stands there: we left those out.)
+# Is that the **objective**? At *dry* a GPT has to predict the word *after* dry, here mostly a full stop or *but*, and the topic is no help. But one word earlier, at the *be* of *would be dry*, it has to predict a word like *dry*. Look there.
 
 # %% tags=["nbval-ignore-output"]
-one_earlier, no_training = "GPTs, one word earlier", "both sides, untrained"
+one_earlier, no_training = "GPTs, one word earlier", "left side, untrained"
+untrained_gpts = four_untrained(causal=True)
 for found, part in ((before, first), (after, later)):
     found[one_earlier] = probe(gpts, *part, shift=-1)
-    found[no_training] = probe(untrained, *part)
-many, no_matter = (probe(models, *first, n=128).mean() for models in (gpts, untrained))
+    found[no_training] = probe(untrained_gpts, *part)
+many, no_matter = (probe(models, *first, n=128).mean() for models in (gpts, untrained_gpts))
 claim(gpt_one_word_earlier=before[one_earlier].mean())
 claim(gpt_with_128_labels=many, untrained_with_128_labels=no_matter)
 
@@ -647,15 +654,15 @@ axes[0].text(bag(*first) + 0.6, 2, "a bag of\nall words", color="0.3", fontsize=
 figure("context-or-objective", alt="Before: 90, 88, 56, 89, 57. After: only encoders leave 50.")
 
 # %% [markdown]
-# There it is, in all four seeds: 89 %. **One word earlier, where it needs the topic, a GPT has it in reach; at *dry*, where it no longer does, two examples hardly find it.** It isn't gone: with 128 labels a probe finds it there in nine cases of ten (in untrained vectors in three of four). In larger GPTs, too, the vectors lose the past from layer to layer and gain the future (Voita, Sennrich and Titov 2019).
+# There it is, in all four seeds: 89 %. **One word earlier, where it needs the topic, a GPT has it in reach; at *dry*, where it no longer does, two examples hardly find it.** It isn't gone: with 128 labels a probe finds it there nine times out of ten (in untrained vectors in three of four). (In larger language models, too, vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
 #
-# So the context decides what a vector can know; the objective, what its position is used for, and with it what is easy to read off. That holds for encoders, too: trained with `[MASK]` for all chosen words, so that no word they see is ever asked for, they have the topic at *dry* in 60 % of cases instead of 87 (tested). The 10 and 10 per cent of 10.3 put it there.
+# So the context decides what a vector can know; the objective, what its position is used for, and with it what is easy to read off. That holds for encoders, too: trained without the 10 and 10 per cent of 10.3, and so never asked for a word that they see, they have the topic at *dry* in 60 % of cases, not 87 (tested).
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.4 (investigate, 20 minutes).** Complete the table for statements in which the thing comes before *dry*, with the mean over the seeds. What do you conclude about *the topic is in the vector* after the last column? And what has a probe measured that is right on *untrained* vectors?
 # >
 # > ```python
-# > for name, models in (networks | {"untrained": untrained}).items():
+# > for name, models in (networks | {"untrained": untrained_gpts}).items():
 # >     print(name, [probe(models, *first, n=n).mean().round() for n in (2, 8, 32, 128)])
 # > # depth=1 stops after one layer, shift=-1 looks one word earlier; and bag(*first, n=n)
 # > ```
@@ -667,18 +674,18 @@ figure("context-or-objective", alt="Before: 90, 88, 56, 89, 57. After: only enco
 # |left side, masked|||||
 # |GPTs|||||
 # |GPTs, one word earlier|||||
-# |untrained|||||
+# |left side, untrained|||||
 # |a bag of all words|||||
 #
-# > <details><summary>What we found</summary>Encoders after both layers 90, 95, 97, 98; after one 60, 75, 87, 92; left side, masked 88, 93, 97, 97; GPTs 56, 69, 87, 92, one word earlier 89, 96, 97, 98; untrained 57, 60, 72, 78; the bag 73, 91, 100, 100. With 128 labels the topic is found nearly everywhere, and a bag needs no network at all. “An embedding can't tell” stays true, but one layer can, and so can GPTs. Even without training attention mixes a little of each word into all vectors, enough for a probe that may learn from much. So a probe's number means little without its labels, and without untrained vectors and a bag beside it; Hewitt and Liang (2019) ask it random questions, too. (Counts over the whole training text help a bag: latent semantic analysis, Deerwester et al. 1990, with four numbers a statement reaches 87 on all statements with two labels, and 63 with 32 numbers.)</details>
+# > <details><summary>What we found</summary>Encoders after both layers 90, 95, 97, 98; after one 60, 75, 87, 92; left side, masked 88, 93, 97, 97; GPTs 56, 69, 87, 92, one word earlier 89, 96, 97, 98; untrained 57, 60, 72, 78; the bag 73, 91, 100, 100. With 128 labels the topic is found nearly everywhere, and a bag needs no network at all. “An embedding can't tell” stays true, but one layer can, and so can GPTs. Even without training attention mixes a little of each word into all vectors, enough for a probe that may learn from much. So a probe's number means little without its labels, and without untrained vectors and a bag beside it; Hewitt and Liang (2019) also give it random labels to learn.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** What its objective needs. To fill in masked words it fetches the topic from wherever it stands, mostly by heads that read it, and puts it where two examples find it. A GPT has it in reach one word earlier, where it predicts such a word, and only if the thing has come already.
+# - **What does attention learn if it may look both ways?** What its objective needs. To fill in masked words it fetches the topic from wherever it stands, in two of four seeds mostly by one head, and puts it where two examples find it. A GPT has it in reach one word earlier, where it predicts such a word, and only if the thing has come already.
 # - An encoder: the block you know without the causal mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, a full stop, heads switched off, few labels and many, several seeds.
 #
-# **What still fails.** From the mean of a statement's vectors, 64 labels hardly tell whether it turned out *well* (seed 0, tested). For that all weights must learn from labels: [side lesson 10c](10c_labels.ipynb), where four kinds of network compete. And an encoder can't write: it has no next word. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
+# **What still fails.** From the mean of a statement's vectors, 64 labels hardly tell whether it turned out *well* (seed 0, tested). For that all weights must learn from labels: [side lesson 10c](10c_labels.ipynb), where four kinds of network compete. And an encoder can't write from left to right. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10c · Which network is better?
 #
-# Two networks learn from the same labels. On new statements one is right in 90 of 100 cases, the other in 73. So the first is better? Train both again and change nothing but the seed: one run has it 65 to 87.
+# Two networks learn from the same labels. On new statements one is right in 90 of 100 cases, the other in 73. So the first is better? Train both again and change nothing but the seed: one such run gives 65 against 87.
 #
 # **Afterwards you can** fine-tune an encoder or a GPT on labels, give it a fair baseline, say how sure a lead is, find the questions on which networks disagree, and mend one of them.
 #
@@ -30,7 +30,7 @@ device = setup("10c_labels", seed=42)
 # %% [markdown]
 # ## 10c.1 One label for a whole text
 #
-# The statements of lesson 10 again. Each has a label, 1 if things turned out well, 0 if not. No test template, such as `{w} found the {s} {x} {t} .`, occurs in training or validation. The ids 0 to 3 are `[PAD]`, `[CLS]`, `[SEP]` and `[MASK]`; `[CLS]` stands before each statement, and `present` is False where there is padding.
+# The statements of lesson 10 again. Each has a label, 1 if things turned out well, 0 if not. No test template, such as `it was not a {o} {s} {t} .`, occurs in training or validation. The ids 0 to 3 are `[PAD]`, `[CLS]`, `[SEP]` and `[MASK]`; `[CLS]` stands before each statement, and `present` is False where there is padding.
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -106,7 +106,7 @@ class OurClassifier(nn.Module):
 
 
 # %% [markdown]
-# Every network gets 1,500 steps of 32 statements, with the loop, the schedule and the learning rate of lesson 10. One that is pre-trained has spent 500 of them on text without labels. So all cost the same. (The learning rate is one for all; none was tuned.)
+# Every network gets 1,500 steps of 32 statements, with the loop, the schedule and the learning rate of lesson 10. One that is pre-trained has spent 500 of them on text without labels. So every network takes the same number of steps. (The learning rate is one for all; none was tuned.)
 
 # %%
 from coursekit.training.fit import fit
@@ -131,7 +131,7 @@ def fine_tune(rule, seed, start=None, part=train, steps=1500):  # start: pre-tra
 
 
 # %% [markdown]
-# Pre-training uses the same statements without their labels, as in lesson 10. A bidirectional network fills in masked tokens (`draw_masked` hides them as you did), a causal one predicts each next word. For this, `MaskedTokenModel` puts an output layer with a logit for each word on the encoder. Afterwards we take it off.
+# Pre-training uses the same statements without their labels, as in lesson 10: no more data, only another task for them. A bidirectional network fills in masked tokens (`draw_masked` hides them as you did), a causal one predicts each next word. For this, `MaskedTokenModel` puts an output layer with a logit for each word on the encoder. Afterwards we take it off.
 
 # %%
 from coursekit.evaluate.likelihood import next_token_loss
@@ -277,7 +277,7 @@ def line(numbers):
 
 
 right, on_validation = score(test), score(validation)
-error = {k: one.std(ddof=1) / 2 for k, one in right.items()}  # the mean's standard error
+error = {k: one.std(ddof=1) / 4**0.5 for k, one in right.items()}  # the mean's standard error
 for k, one in right.items():
     print(f"{k:27} test {line(one)}, mean {one.mean():.1f} ± {error[k]:.1f}", end=", ")
     print("validation", line(on_validation[k]))
@@ -285,7 +285,8 @@ spread = max(map(np.ptp, right.values()))
 compare_guess(guess, spread)
 within = np.sqrt(np.mean([one.var(ddof=1) for one in right.values()]))  # the kinds together
 between = np.std([one.mean() for one in right.values()], ddof=1)
-claim(widest_spread=spread, deviation_within_a_kind=within, deviation_of_the_means=between)
+print(f"standard deviation within a kind {within:.1f}, of the means {between:.1f}")
+claim(widest_spread=spread, deviation_within_a_kind=within, within_over_between=within / between)
 
 # %% tags=["figure", "nbval-ignore-output"]
 colors = dict(zip(kinds, ("C0", "C0", "C1", "C1"), strict=True))
@@ -311,18 +312,18 @@ figure(
 )
 
 # %% [markdown]
-# Each dot is a network, the bar a mean with its standard error. **Networks that differ in nothing but chance scatter by 8 points** (standard deviation, over all kinds), the four means by 7. Were all kinds equally good, the means of four such networks would still scatter by 8/√4 = 4. So much of the picture may be chance. But not all: is one kind ahead, seed by seed?
+# Each dot is a network, the bar a mean with its standard error. **Networks that differ in nothing but chance scatter by 8 points** (standard deviation over all kinds; the causal ones by 14), the four means by 7. Were all kinds equally good, the means of four such networks would still scatter by 8/√4 = 4. So much of the picture may be chance. All of it?
 
 # %% tags=["nbval-ignore-output"]
 *others, first = sorted(kinds, key=lambda k: right[k].mean())
-leads = [right[first] - right[k] for k in others]  # a seed: the same first weights and batches
-for k, lead in zip(others, leads, strict=True):
-    print(f"{first} leads {k} by {line(lead)},", end=" ")
-    print(f"mean {lead.mean():.1f} ± {lead.std(ddof=1) / 2:.1f}")
-claim(seeds_behind=sum((lead < 0).sum() for lead in leads))
+for k in others:
+    lead = right[first].mean() - right[k].mean()
+    of_both = np.hypot(error[first], error[k])  # errors of two means: the squares add up
+    print(f"{first} leads {k} by {lead:.1f} ± {of_both:.1f}")
+claim(lead_over_the_others=right[first].mean() - np.mean([right[k].mean() for k in others]))
 
 # %% [markdown]
-# It leads by one and a half to six standard errors; but it was picked as the best of four, with one seed it is behind, and four seeds are few. A hint, no proof.
+# If all kinds were equal, the best of four would still lead the others, by 5.5 points on average (drawn at random, with the scatter above). This one leads them by 13. But over the causal ones that aren't pre-trained it leads by one and a half standard errors only, and four seeds are few. A hint, no proof.
 #
 # It doesn't even take a new seed. Move 64 of the statements to the end of the list, unchanged, and each becomes another network ([tested](../tests/test_encoder_lesson.py)). On your machine gradients are added up in another order, and the dots lie elsewhere, too.
 #
@@ -364,7 +365,7 @@ figure(
 )
 
 # %% [markdown]
-# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag, which adds up its words, falls below chance; most networks have learned it. In the rows above, networks of one kind are nearly always right, or nearly always wrong. A row is 7 points of the whole. Why do they differ? Look at the one on top, *nobody found the cake dry today*.
+# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance: its pairs don't reach from *not* over *a* to *dry*. Most networks have learned it. But in the upper eight rows networks of one kind range from nearly always right to nearly always wrong. A row is 7 points of the whole. Why do they differ? Look at the one on top, *nobody found the cake dry today*.
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, using only words seen above, and note the right answers first.
 
@@ -397,7 +398,7 @@ sure = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
 claim(know_nobody_in_training=sum(sure))
 
 # %% [markdown]
-# The time has moved to the end, and *nobody* to the front. With the time in front, as in training, nearly all of the sixteen know what *nobody* does. With the time at the end four know it, four guess, and eight say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns; 10c.4 tries it.
+# The time has moved to the end, and *nobody* to the front. With the time in front, as in training, nearly all of the sixteen know what *nobody* does. With the time at the end four know it, four are right in half of the cases, and eight say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns; 10c.4 tries it.
 #
 # So the unit is the template, not the statement: 896 test statements are fourteen questions.
 #
@@ -491,11 +492,13 @@ figure(
 )
 
 # %% [markdown]
-# One network that trains four times as long beats four that are asked together, on average and in every kind. **And now the kinds come apart**: seven of the eight causal networks lie above all eight bidirectional ones, and the pre-trained of them are nearly always right. Is it because the bidirectional ones must read the last token? With `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average: no. And is it *these* questions? In three other draws of the templates (one network each) the causal, pre-trained one is the best each time; the order of the others changes.
+# One network that trains four times as long beats four that are asked together, on average and in every kind. **And now the kinds come apart**: seven of the eight causal networks lie above all eight bidirectional ones, and the pre-trained ones among them are nearly always right. Is it because the bidirectional ones must read the last token? With `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average: no.
 #
-# So there is a winner, for these tiny statements, and 1,500 steps were too few to see it. (Nor is it the learning rate: with half and with twice as much the same kind is first after 1,500 steps, tried by hand.) Why it wins we don't know: causal networks lead without pre-training, too, and pre-training helps only them, where every word is a target and not 15 % of them. Don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
+# Is it *these* questions? In part. In three other draws of the templates (one network each, so look for agreement, not at distances) the causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are twice behind bidirectional ones with it.
 #
-# **The third: ask what the data don't say.** Where it matters, *nobody* comes after a time. So say that the time is of no importance: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new.
+# So there is a winner for these tiny statements, and 1,500 steps were too few to see it. Why it wins we don't know. And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
+#
+# **The third: ask what the data don't say.** Where it matters, *nobody* comes after a time. So say that the time is of no importance: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though many of its statements, but for the time, are not.
 
 # %% tags=["nbval-ignore-output"]
 from dataclasses import replace
@@ -514,8 +517,8 @@ told = [fine_tune(attend, seed, part=more) for seed in range(4)]  # bidirectiona
 untold = [runs[seed]["bidirectional"] for seed in range(4)]
 for name, part in (("nobody", asked), ("all new templates", test)):
     was, now = ([accuracy(one, part) for one in four] for four in (untold, told))
-    print(f"{name:18} was {line(was)}, mean {np.mean(was):.0f}", end=", ")
-    print(f"is {line(now)}, mean {np.mean(now):.0f}")
+    print(f"{name:18} before {line(was)}, mean {np.mean(was):.0f}", end=", ")
+    print(f"after {line(now)}, mean {np.mean(now):.0f}")
     if part is asked:
         claim(right_on_nobody_before=np.mean(was), right_on_nobody_now=np.mean(now))
 
@@ -539,12 +542,12 @@ for name, part in (("nobody", asked), ("all new templates", test)):
 # |the same without their time|||
 # |the same with the time at the other end|||
 #
-# > <details><summary>What we found</summary>Nothing: 0, 84, 8, 5 on <em>nobody</em> and 83.0 on all. Once more: 92, 2, 3, 0 and 83.6, a lottery. Without their time: 91, 95, 95, 100 and 89.2. With the time at the other end: 50, 95, 95, 95 and 87.0. So it was the short ones. In the last row three of the four test templates with a time are in the training, and one of validation is not new either: don't report it.</details>
+# > <details><summary>What we found</summary>Nothing: 0, 84, 8, 5 on <em>nobody</em> and 83.0 on all. Once more: 92, 2, 3, 0 and 83.6, a lottery. Without their time: 91, 95, 95, 100 and 89.2. With the time at the other end: 50, 95, 95, 95 and 87.0. So it was not that there are more. (With the time at the other end seed 0 is right in half of the cases, on a template that it has been trained on.) In the last row three of the four test templates with a time are in the training, and one of validation is not new either: don't report it.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Which network is better?** One run can't say, and here four of each could only hint: chance moved a network as much as the kinds differed. After four times the steps one kind was ahead, on four draws of the templates.
+# - **Which network is better?** One run can't say, and here four of each could only hint: chance moved a network about as much as the kinds differed. After four times the steps one kind was ahead, on four draws of the templates.
 # - A head on the last vector, and fine-tuning; a bag of words and bigrams as the baseline.
 # - What to report: several seeds with a standard error, how much each was tuned, and a table by template. What to do: an ensemble where you can't choose, longer training, and a look at what the data don't say.
 #

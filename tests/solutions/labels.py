@@ -96,6 +96,18 @@ def count_pairs_once(tokens, size):
     return torch.cat([counts[:, :size], counts[:, size:].clamp(max=1)], 1)
 
 
+def count_pairs_apart(tokens, size):
+    counts = count_by_product(tokens, size)
+    for row, text in zip(counts, tokens.tolist(), strict=True):
+        free = 0  # of three alike the last two aren't counted
+        for i, (a, b) in enumerate(pairwise(text)):
+            if i < free:
+                row[size + a * size + b] -= 1
+            elif a == b:
+                free = i + 2
+    return counts
+
+
 def count_special_too(tokens, size):
     words = F.one_hot(tokens, size).float()
     pairs = torch.einsum("nta,ntb->nab", words[:, :-1], words[:, 1:])
@@ -186,8 +198,9 @@ ROWS = {
             count_pairs_first: "[[4, 5, 5]]",
             count_once: "[[4, 5, 5]]",
             count_in_integers: "[[4, 5, 5]]",
-            count_pairs_once: "[[1, 4, 5, 5, 4, 5]]",
-            count_special_too: "[[1, 4, 5, 5, 4, 5]]",
+            count_pairs_once: "[[1, 4, 5, 5, 5, 4, 5]]",
+            count_pairs_apart: "[[1, 4, 5, 5, 5, 4, 5]]",
+            count_special_too: "[[1, 4, 5, 5, 5, 4, 5]]",
             count_all_but_cls: "[[1, 5, 3, 5, 0, 0]",
             count_pairs_over_the_mask: "[[1, 5, 3, 5, 0, 0]",
             count_the_first_text: "[[1, 5, 3, 5, 0, 0]",
