@@ -412,7 +412,7 @@ for ax, (name, one, (text, dry, _)) in zip(axes, panels, strict=True):
 figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Each line is an attention weight (seed 0). Untrained, *dry* reads all words fairly evenly; trained, one head, in orange, gives most of its weight to *cake*, on whichever side it stands.
+# Each line is an attention weight (seed 0). Untrained, *dry* reads all words fairly evenly; trained, one head, in orange, gives most of its weight to *cake*, on whichever side it stands. In the other seeds it is less, as printed above.
 #
 # ## 10.5 What does its vector know?
 #

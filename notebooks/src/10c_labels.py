@@ -365,7 +365,7 @@ figure(
 )
 
 # %% [markdown]
-# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance: its pairs don't reach from *not* over *a* to *dry*. Most networks have learned it. But in the upper eight rows networks of one kind range from nearly always right to nearly always wrong. A row is 7 points of the whole. Why do they differ? Look at the one on top, *nobody found the cake dry today*.
+# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance: its pairs don't reach from *not* over *a* to *dry*. Most networks have learned it. But in five or six rows networks of one kind range from nearly always right to mostly wrong. A row is 7 points of the whole. Why do they differ? Look at the one on top, *nobody found the cake dry today*.
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, using only words seen above, and note the right answers first.
 
@@ -398,7 +398,7 @@ sure = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
 claim(know_nobody_in_training=sum(sure))
 
 # %% [markdown]
-# The time has moved to the end, and *nobody* to the front. With the time in front, as in training, nearly all of the sixteen know what *nobody* does. With the time at the end four know it, four are right in half of the cases, and eight say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns; 10c.4 tries it.
+# The time has moved to the end, and *nobody* to the front. With the time in front, as in training, all sixteen know what *nobody* does. With the time at the end four know it, four are right in half of the cases, and eight say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns; 10c.4 tries it.
 #
 # So the unit is the template, not the statement: 896 test statements are fourteen questions.
 #
@@ -479,14 +479,13 @@ claim(causal_above_all_others=(causal > both_ways.max()).sum())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(7.6, 3.8))[1]
-dots(ax, title="recorded: after 6,000 steps the causal ones lead")
 for row, k in enumerate(kinds):
+    ax.plot(together[k], -row, "k*", markersize=13, label="four together" if row == 0 else None)
     ax.plot(longer[k], [-row - 0.3] * 4, "D", color=colors[k])
-    ax.plot(together[k], -row, "k*", markersize=12)
-orange = {"color": "C1", "fontsize": 10}
-ax.text(right["causal"].min() - 0.4, -1.8, "one network, 1,500 steps", **orange)
-ax.text(together["causal"], -1.8, "four together", ha="center", fontsize=10)
-ax.text(longer["causal"].min() - 1, -2.42, "one network, 6,000 steps", ha="right", **orange)
+dots(ax, title="recorded: after 6,000 steps the causal ones lead")
+ax.plot([], [], "o", color="0.5", label="one network, 1,500 steps")
+ax.plot([], [], "D", color="0.5", label="one network, 6,000 steps")
+ax.legend(loc="lower left")
 figure(
     "remedies", alt="After 6,000 steps causal networks lie at 91 to 100, the others at 82 to 92."
 )
