@@ -304,7 +304,7 @@ encoders = [pretrain(seed, hide_some) for seed in range(4)]
 gpts = [pretrain(seed, next_words, causal=True) for seed in range(4)]
 
 # %% [markdown]
-# Now hide one word at a time, in statements of templates that no model has seen. An encoder reads all the others, a GPT those before. (Each drawn word gets its own copy of the statement, with one blank. Always answering with the full stop is right 8 % of the time.)
+# Now hide one word at a time, in statements of templates that no model has seen. An encoder reads all the others, a GPT those before. (Each drawn word gets its own copy of the statement, with one blank. Always answering with the full stop is right 10 % of the time.)
 
 # %% tags=["nbval-ignore-output"]
 t_tokens = our_batch([one.text for one in test])
@@ -335,7 +335,7 @@ claim_order(both_sides_beat_the_gpt=(loss["encoders, both sides"], loss["GPTs, w
 #
 # And in its one pass an encoder gives a vector for each word, which has seen both sides. Search and classification work with such vectors. What is in one?
 #
-# First, what did it learn of *dry*? Let the encoder of seed 0 fill in a blank.
+# First, what did it learn about *dry*? Let the encoder of seed 0 fill in a blank.
 
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -520,7 +520,7 @@ ax.text(bag() + 0.6, -0.28, "a bag of all its words", color="0.3", fontsize=10)
 figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to 95 after both.")
 
 # %% [markdown]
-# Each digit is a seed, each bar a mean. **An embedding can't tell; after two layers two examples are enough**, in seven cases of eight. Nothing but text has taught it. (Such a vector is called a **contextual embedding**.)
+# Each digit is a seed, each bar a mean. **An embedding can't tell; after two layers two examples are enough**, seven times out of eight. Nothing but text has taught it. (Such a vector is called a **contextual embedding**.)
 #
 # So does *dry* now have two meanings? That isn't what the probe measures. Look at the full stop: it has no meaning at all, and three times out of four its vector tells the topic. **Even the full stop takes up the topic of its statement.**
 #
@@ -642,7 +642,7 @@ axes[0].text(bag(*first) + 0.6, 2, "a bag of\nall words", color="0.3", fontsize=
 figure("context-or-objective", alt="Before: 83, 85, 53, 93, 52. After: only encoders leave 50.")
 
 # %% [markdown]
-# There it is, in all four seeds: 93 %. **One word earlier, where it needs the topic, a GPT has it in reach; at *dry*, where it no longer does, two examples hardly find it.** It isn't gone: with 128 labels a probe finds it there nine times out of ten (in untrained vectors in two of three). (In larger language models, too, vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
+# There it is, in all four seeds: 93 %. **One word earlier, where it needs the topic, a GPT has it within reach; at *dry*, where it no longer does, two examples hardly find it.** It isn't gone: with 128 labels a probe finds it there nine times out of ten (in untrained vectors in two of three). (In larger language models, too, vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
 #
 # So the context decides what a vector can know; the objective, what its position is used for, and with it what is easy to read off. That holds for encoders, too: trained without the 10 and 10 per cent of 10.3, and so never asked for a word that they see, they have the topic at *dry* in 60 % of cases, not 87 (four seeds; tested).
 
@@ -670,7 +670,7 @@ figure("context-or-objective", alt="Before: 83, 85, 53, 93, 52. After: only enco
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** What its objective needs. To fill in masked words it fetches the topic from wherever it stands, in two of four seeds mostly by one head, and puts it where two examples find it. A GPT has it in reach one word earlier, where it predicts such a word, and only if the thing has come already.
+# - **What does attention learn if it may look both ways?** Mostly what its objective needs, though even the full stop has some of it. To fill in masked words it fetches the topic from wherever it stands, in two of four seeds mostly by one head, and puts it where two examples find it. A GPT has it within reach one word earlier, where it predicts such a word, and only if the thing has come already.
 # - An encoder: the block you know without the causal mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, a full stop, heads switched off, few labels and many, several seeds.
 #
