@@ -331,7 +331,7 @@ rate("GPTs, words before", words_before)
 claim_order(both_sides_beat_the_gpt=(loss["encoders, both sides"], loss["GPTs, words before"]))
 
 # %% [markdown]
-# **In one pass, reading both sides pays**: more than half a nat. (A GPT can be shown the right side, too: put *each* of the 72 words into the blank, and ask how probable the whole statement becomes. That costs 72 passes, and leads by as much again. [Tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below.)
+# **In one pass, reading both sides pays**: more than half a nat. (A GPT can be shown the right side, too: put *each* of the 72 words into the blank, and ask how probable the whole statement becomes. That costs 72 passes, and then the GPT beats the encoder by as much. [Tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below.)
 #
 # And in its one pass an encoder gives a vector for each word, which has seen both sides. Search and classification work with such vectors. What is in one?
 #
@@ -571,7 +571,7 @@ figure("heads", alt="Without the head that reads most 38 points are lost; most o
 #
 # ## 10.6 The context, or the objective?
 #
-# Our GPTs differ from the encoders in two ways: they can't look to the right, and they were trained to predict the next word. Which of the two matters? Train a third kind: causal, but filling in blanks. And sort the statements, the two to learn from as well as the new ones: where the thing comes *before* dry, as in *the cake was dry*, a causal network may read it; where it comes only *after*, as in *a dry cake*, it can't. (We leave out those where it stands next to *dry*: there the vector before, or the word after, would be the thing itself.)
+# Our GPTs differ from the encoders in two ways: they can't look to the right, and they were trained to predict the next word. Which of the two matters? Train a third kind: causal, but filling in blanks. And sort the statements, the two to learn from as well as the new ones: where the thing comes *before* dry, as in *the cake was dry*, a causal network may read it; where it comes only *after*, as in *a dry cake*, it can't. (In the first group we leave out those where it stands next to *dry*: there the vector before, or the word after, would be the thing itself.)
 
 # %% tags=["nbval-ignore-output"]
 causal_masked = [pretrain(seed, hide_some, causal=True) for seed in range(4)]
