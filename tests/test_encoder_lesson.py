@@ -148,6 +148,13 @@ def test_whether_it_turned_out_well_is_hardly_in_the_vectors(lesson):
     assert 0.45 < np.mean(right) < 0.57
 
 
+def test_the_best_of_four_equal_kinds_leads_the_others_by_five_points_and_a_half():
+    """Each kind is a mean of four networks that scatter by 8 points."""
+    drawn = np.random.default_rng(0).normal(0, 8, (100_000, 4, 4)).mean(2)
+    drawn.sort(1)
+    assert (drawn[:, 3] - drawn[:, :3].mean(1)).mean() == pytest.approx(5.5, abs=0.1)
+
+
 @pytest.mark.lesson
 def test_the_order_of_the_same_statements_makes_another_network():
     """Which questions it gets wrong is chance; that it isn't the same network is not."""

@@ -312,7 +312,7 @@ figure(
 )
 
 # %% [markdown]
-# Each dot is a network, the bar a mean with its standard error. **Networks that differ in nothing but chance scatter by 8 points** (standard deviation over all kinds; the causal ones by 14), the four means by 7. Were all kinds equally good, the means of four such networks would still scatter by 8/√4 = 4. So much of the picture may be chance. All of it?
+# Each dot is a network, the bar a mean with its standard error. **Networks that differ in nothing but chance scatter by 8 points** (standard deviation over all kinds; the causal ones without pre-training by 14), the four means by 7. Were all kinds equally good, the means of four such networks would still scatter by 8/√4 = 4. So much of the picture may be chance. All of it?
 
 # %% tags=["nbval-ignore-output"]
 *others, first = sorted(kinds, key=lambda k: right[k].mean())
@@ -323,7 +323,7 @@ for k in others:
 claim(lead_over_the_others=right[first].mean() - np.mean([right[k].mean() for k in others]))
 
 # %% [markdown]
-# If all kinds were equal, the best of four would still lead the others, by 5.5 points on average (drawn at random, with the scatter above). This one leads them by 13. But over the causal ones that aren't pre-trained it leads by one and a half standard errors only, and four seeds are few. A hint, no proof.
+# If all kinds were equal, the best of four would still lead the others, by 5.5 points on average (drawn at random, with the scatter above; tested). This one leads them by 13. But over the causal ones that aren't pre-trained it leads by one and a half standard errors only, and four seeds are few. A hint, no proof.
 #
 # It doesn't even take a new seed. Move 64 of the statements to the end of the list, unchanged, and each becomes another network ([tested](../tests/test_encoder_lesson.py)). On your machine gradients are added up in another order, and the dots lie elsewhere, too.
 #
@@ -457,7 +457,7 @@ claim(ensembles_ahead_of_their_mean=sum(together[k] > right[k].mean() for k in k
 # %% [markdown]
 # It is ahead of the mean of its members, by three or four points on average, and nothing had to be chosen. Against the network that validation would have chosen it wins twice and loses twice. And what most members get wrong, an ensemble gets wrong, too.
 #
-# **The second: train for longer.** An ensemble costs four trainings. What does *one* network do with as many steps, 6,000, a third of them for pre-training as before? That takes too long here, so we have recorded them, and for three other draws of the templates, too. (With large networks, too, usual recipes stop too soon: Zhang et al. 2021.)
+# **The second: train for longer.** An ensemble costs four trainings. What does *one* network do with as many steps, 6,000, a third of them for pre-training as before? That takes too long here, so we have recorded them, and for three other draws of the templates, too. (With BERT, too, usual recipes often stop too soon: Zhang et al. 2021.)
 
 
 # %%
