@@ -531,7 +531,7 @@ figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to
 # %% tags=["nbval-ignore-output"]
 topic_words = {word for name in ("kitchen", "weather") for word in " ".join(DOMAINS[name]).split()}
 topic_ids = torch.tensor([ids[word] for word in topic_words - {"dry"}])
-x, weight, lost = new[0].cpu(), [], []  # the lists: a row for each seed, a column for each head
+x, weight = new[0].cpu(), []  # a row for each seed, a column for each head
 row, at = (x == ids["dry"]).nonzero(as_tuple=True)
 for seed, model in enumerate(encoders):
     read = look(model, new[0])[row, :, at] * torch.isin(x, topic_ids)[row, None]
@@ -549,6 +549,7 @@ def without_head(model, head):  # 0 for its output (8 of 32 channels)
     return rest
 
 
+lost = []  # rows and columns as before
 for seed, model in enumerate(encoders):
     rest = probe([without_head(model, head) for head in range(4)])
     lost.append(rows["after both layers"][seed] - rest)
