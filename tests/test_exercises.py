@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from coursekit import exercises
-from coursekit.exercises import encoder, mlp, recurrence, start
-from coursekit.exercises.compare import NotYet, agree
+from coursekit.exercises import encoder, mlp, recurrence, reverse, start
+from coursekit.exercises.compare import NotYet, agree, with_gradients
 from tests import solutions
 
 # Each check with two right solutions, and with wrong ones: the call that first gives one away.
@@ -26,6 +26,7 @@ REFUSES_WRITING = {
     recurrence.check_lstm_step,
     encoder.check_encoder_layer,
     encoder.check_hide_tokens,
+    reverse.check_cross_attention,
 }
 WRONG = [(check, wrong, call) for check, (_, all_) in ROWS.items() for wrong, call in all_.items()]
 
@@ -226,6 +227,17 @@ def test_every_check_sees_one_per_cent_a_lost_sign_and_what_is_no_number(check, 
 
     with pytest.raises(NotYet, match="gave"):
         check(off)
+
+
+def test_gradients_beside_an_output_are_those_of_its_squares():
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
+    found = with_gradients(lambda x, y, factor: factor * x * y, "x", "y")(x, y, 2)
+    assert found["output"].tolist() == [6, 20]
+    assert found["gradient of x"].tolist() == (8 * x * y**2).tolist()
+    assert found["gradient of y"].tolist() == (8 * y * x**2).tolist()
+    only = with_gradients(lambda x, y: y * 1, "x", "y")(x, y)
+    assert only["gradient of x"].tolist() == [0, 0]
+    assert with_gradients(lambda x: "none", "x")(x) == "none"
 
 
 def test_a_reference_that_writes_into_its_argument_spoils_nothing():

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from functools import wraps
 from inspect import isroutine
 from typing import Any
 
@@ -62,6 +63,36 @@ def agree(
                 f"{call}\n  gave     {_brief(answer)}\n  expected {_brief(expected)}\n  {fault}"
             )
     print(f"✓ {name}: right in all {len(cases)} cases")
+
+
+def with_gradients(solution: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """Let a solution return, beside its output, the gradients of its first arguments.
+
+    They are those of the sum of the squared outputs, as "gradient of NAME". An answer that is no
+    tensor is returned as it is.
+
+    Args:
+        names: of those arguments, which are tensors that the solution may not change.
+    """
+
+    @wraps(solution)
+    def both(*arguments: Any) -> Any:
+        leaves = [one.clone().requires_grad_() for one in arguments[: len(names)]]
+        given = [leaf.clone() for leaf in leaves]
+        answer = solution(*given, *arguments[len(names) :])
+        for name, one, before in zip(names, given, arguments, strict=False):
+            if not torch.equal(one, before):
+                raise ValueError(f"it changed the {name} it was given: make a new one")
+        if not isinstance(answer, Tensor):
+            return answer
+        if not answer.requires_grad:
+            raise ValueError("no gradient goes through it: is it detached, or no floating point?")
+        total = answer.square().sum()
+        gradients = torch.autograd.grad(total, leaves, materialize_grads=True)
+        named = zip((f"gradient of {name}" for name in names), gradients, strict=True)
+        return {"output": answer.detach(), **dict(named)}
+
+    return both
 
 
 def draw_quarters(generator: torch.Generator, *shape: int) -> Tensor:

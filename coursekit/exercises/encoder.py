@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from coursekit.exercises.compare import agree, draw_quarters
+from coursekit.exercises.compare import agree, draw_quarters, with_gradients
 from coursekit.layers.attention import MultiHeadAttention
 from coursekit.layers.block import Block, FeedForward
 
@@ -64,18 +64,6 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
         (x, own[0, 0], _Block(4, 2)),  # no text, no head
     ]
 
-    @wraps(solution)
-    def with_gradient(x: Tensor, allowed: Tensor, block: _Block) -> Tensor | dict[str, Tensor]:
-        leaf = x.clone().requires_grad_()
-        given = leaf.clone()
-        y = solution(given, allowed, block)
-        if not torch.equal(given, x):
-            raise ValueError("it changed the x it was given: make a new one")
-        if not isinstance(y, Tensor) or y.shape != x.shape:
-            return y
-        (gradient,) = torch.autograd.grad(y.square().sum(), leaf, materialize_grads=True)
-        return {"output": y.detach(), "gradient of x": gradient}
-
     def layer(x: Tensor, allowed: Tensor, block: _Block) -> Tensor:
         parts, width = block.attention, x.shape[-1] // block.attention.n_head
         masks = allowed.expand(len(x), parts.n_head, *x.shape[1:2] * 2).unbind(1)
@@ -84,13 +72,8 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
         x = block.norm_1(x + parts.out(torch.cat([*heads], -1)))
         return block.norm_2(x + block.feed_forward(x))
 
-    def reference(x: Tensor, allowed: Tensor, block: _Block) -> dict[str, Tensor]:
-        x = x.clone().requires_grad_()
-        y = layer(x, allowed, block)
-        (gradient,) = torch.autograd.grad(y.square().sum(), x)
-        return {"output": y.detach(), "gradient of x": gradient}
-
-    agree(with_gradient, reference, cases, tolerance=1e-4)
+    both = (with_gradients(one, "x") for one in (solution, layer))
+    agree(*both, cases, tolerance=1e-4)
 
 
 def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from coursekit.exercises.compare import agree, draw_quarters
+from coursekit.exercises.compare import agree, draw_quarters, with_gradients
 
 
 class _Layer(nn.Module):
@@ -30,6 +30,7 @@ def check_cross_attention(solution: Callable[[Tensor, Tensor, Tensor, nn.Module]
     g = torch.Generator().manual_seed(0)
     x, memory = (draw_quarters(g, 1, n, 4) for n in (2, 3))
     texts, memories = (draw_quarters(g, 2, n, 4) for n in (4, 3))
+    far = x * torch.tensor([[-9.0], [-50.0]])  # all that the second may read scores below -60
     everything = torch.ones(1, 1, 1, 3, dtype=torch.bool)
     first_two = torch.tensor([True, True, False])[None, None, None]
     own = torch.tensor([[True, True, False], [True, True, True]])[:, None, None]
@@ -37,7 +38,7 @@ def check_cross_attention(solution: Callable[[Tensor, Tensor, Tensor, nn.Module]
         (x, memory, everything, _Layer(4, 1)),
         (x, memory, everything, _Layer(4, 2)),
         (texts, memories, own, _Layer(4, 2)),
-        (-9 * x, memory, first_two, _Layer(4, 1)),
+        (far, memory, first_two, _Layer(4, 1)),
     ]
 
     def reference(x: Tensor, memory: Tensor, readable: Tensor, layer: _Layer) -> Tensor:
@@ -49,9 +50,10 @@ def check_cross_attention(solution: Callable[[Tensor, Tensor, Tensor, nn.Module]
             )
             for i in range(0, q.shape[-1], width)
         ]
-        return layer.out(torch.cat(heads, -1)).detach()
+        return layer.out(torch.cat(heads, -1))
 
-    agree(solution, reference, cases, tolerance=1e-5)
+    both = (with_gradients(one, "x", "memory") for one in (solution, reference))
+    agree(*both, cases, tolerance=1e-4)
 
 
 class _Summing:

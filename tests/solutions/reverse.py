@@ -15,14 +15,14 @@ def cross_by_softmax(x, memory, readable, layer):
     q, k, v = layer.q(x), layer.k(memory), layer.v(memory)
     q, k, v = (_heads(one, layer.n_head) for one in (q, k, v))
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -torch.inf)
-    return layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2)).detach()
+    return layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
 
 
 def cross_by_exp(x, memory, readable, layer):
     q, k, v = (_heads(one, layer.n_head) for one in (layer.q(x), layer.k(memory), layer.v(memory)))
     weights = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).exp() * readable
     mixed = weights / weights.sum(-1, keepdim=True) @ v
-    return layer.out(mixed.transpose(1, 2).reshape(x.shape)).detach()
+    return layer.out(mixed.transpose(1, 2).reshape(x.shape))
 
 
 def cross_to_itself(x, memory, readable, layer):
@@ -37,25 +37,25 @@ def cross_with_one_map(x, memory, readable, layer):
     q, k = _heads(layer.q(x), layer.n_head), _heads(layer.q(memory), layer.n_head)
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -torch.inf)
     mixed = scores.softmax(-1) @ _heads(layer.v(memory), layer.n_head)
-    return layer.out(mixed.transpose(1, 2).flatten(-2)).detach()
+    return layer.out(mixed.transpose(1, 2).flatten(-2))
 
 
 def cross_without_out(x, memory, readable, layer):
     q, k, v = (_heads(one, layer.n_head) for one in (layer.q(x), layer.k(memory), layer.v(memory)))
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -torch.inf)
-    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(-2).detach()
+    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(-2)
 
 
 def cross_by_one_head(x, memory, readable, layer):
     q, k, v = layer.q(x), layer.k(memory), layer.v(memory)
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable[:, 0], -torch.inf)
-    return layer.out(scores.softmax(-1) @ v).detach()
+    return layer.out(scores.softmax(-1) @ v)
 
 
 def cross_heads_not_put_back(x, memory, readable, layer):
     q, k, v = (_heads(one, layer.n_head) for one in (layer.q(x), layer.k(memory), layer.v(memory)))
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -torch.inf)
-    return layer.out((scores.softmax(-1) @ v).reshape(x.shape)).detach()
+    return layer.out((scores.softmax(-1) @ v).reshape(x.shape))
 
 
 def cross_to_padding(x, memory, readable, layer):
@@ -66,10 +66,18 @@ def cross_by_the_first_mask(x, memory, readable, layer):
     return cross_by_softmax(x, memory, readable[:1], layer)
 
 
-def cross_masked_by_minus_twenty(x, memory, readable, layer):
+def cross_masked_by_minus_fifty(x, memory, readable, layer):
     q, k, v = (_heads(one, layer.n_head) for one in (layer.q(x), layer.k(memory), layer.v(memory)))
-    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -20)
-    return layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2)).detach()
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~readable, -50)
+    return layer.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
+
+
+def cross_that_trains_no_encoder(x, memory, readable, layer):
+    return cross_by_softmax(x, memory.detach(), readable, layer)
+
+
+def cross_that_trains_nothing(x, memory, readable, layer):
+    return cross_by_softmax(x, memory, readable, layer).detach()
 
 
 # --- check_answer_greedily ----------------------------------------------------------------------
@@ -147,7 +155,9 @@ ROWS = {
             cross_heads_not_put_back: "layer of 2 heads)",
             cross_to_padding: "[[[[True, True, False]]]",
             cross_by_the_first_mask: "[[[[True, True, False]]]",
-            cross_masked_by_minus_twenty: "[[[[True, True, False]]]], layer of 1 heads)",
+            cross_that_trains_no_encoder: "layer of 1 heads)",
+            cross_that_trains_nothing: " raised ValueError: no gradient goes through it",
+            cross_masked_by_minus_fifty: "[[[[True, True, False]]]], layer of 1 heads)",
         },
     ),
 }
