@@ -330,8 +330,8 @@ for i, j in np.ndindex(7, 7):
     ax.text(j, i, f"{100 * kept[i, j]:.0f}", ha="center", va="center", color=color)
 ax.set_xticks(range(7), [f"{k}" for k in range(1, 8)])
 ax.set_yticks(range(7), [f"{k}" for k in range(1, 8)])
-ax.set(xlabel="letter of the source that is hidden", ylabel="letter of the answer")
-ax.set_title("Hide one letter, lose one letter\n(per cent right)")
+ax.set(xlabel="position of the source that is hidden", ylabel="letter of the answer")
+ax.set_title("Hide one position, lose one letter\n(per cent right)")
 ax.grid(visible=False)
 figure(
     "hide-one", alt="Only on the antidiagonal are letters wrong, where the mirrored one is hidden."
