@@ -72,8 +72,8 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
         x = block.norm_1(x + parts.out(torch.cat([*heads], -1)))
         return block.norm_2(x + block.feed_forward(x))
 
-    both = (with_gradients(one, "x") for one in (solution, layer))
-    agree(*both, cases, tolerance=1e-4)
+    theirs, ours = with_gradients(solution, "x"), with_gradients(layer, "x")
+    agree(theirs, ours, cases, tolerance=1e-4)
 
 
 def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:

@@ -52,8 +52,9 @@ def check_cross_attention(solution: Callable[[Tensor, Tensor, Tensor, nn.Module]
         ]
         return layer.out(torch.cat(heads, -1))
 
-    both = (with_gradients(one, "x", "memory") for one in (solution, reference))
-    agree(*both, cases, tolerance=1e-4)
+    names = "x", "memory"
+    theirs, ours = with_gradients(solution, *names), with_gradients(reference, *names)
+    agree(theirs, ours, cases, tolerance=1e-4)
 
 
 class _Summing:
