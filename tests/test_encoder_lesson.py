@@ -119,7 +119,8 @@ def test_a_head_set_to_its_mean_brings_as_little_as_one_set_to_zero(lesson):
 def test_counts_of_the_whole_text_tell_the_topic_if_one_knows_how_many_there_are(lesson):
     """Latent semantic analysis, with as many numbers a statement as there are topics, or more."""
     (known, topics), (new, new_topics), size = lesson["known"], lesson["new"], len(lesson["ids"])
-    parts = [count_words(x, size, lowest=4) for x in (lesson["tokens"], known, new)]
+    batches = lesson["tokens"], lesson["our_batch"](known), lesson["our_batch"](new)
+    parts = [count_words(x, size, lowest=4) for x in batches]
     rare = torch.log(len(parts[0]) / parts[0].count_nonzero(0).clamp(min=1))
     text, *both = (counts * rare for counts in parts)
     lists = torch.linalg.svd(text - text.mean(0), full_matrices=False).Vh
