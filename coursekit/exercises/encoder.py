@@ -56,7 +56,7 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
     by_head = torch.tensor([[[[0, 1, 1], [1, 0, 0], [0, 0, 1]], [[1, 1, 0], [0, 1, 1], [1, 0, 0]]]])
     cases = [
         (x, everything, _Block(4, 1)),
-        (x, first_two, _Block(4, 2)),
+        (x, everything, _Block(4, 2)),
         (-9 * x, first_two, _Block(4, 2)),
         (texts, own, _Block(4, 2)),
         (x, by_head.bool(), _Block(4, 2)),

@@ -332,7 +332,7 @@ ROWS = {
             layer_unscaled: "block of 1 heads",
             layer_along_queries: "block of 1 heads",
             layer_to_the_past: "block of 1 heads",
-            layer_of_one_head: "[[[True, True, False]",
+            layer_of_one_head: "[True, True, True]]]], block of 2 heads",
             layer_to_everything: "[[[True, True, False]",
             layer_masked_by_zero: "[[[True, True, False]",
             layer_masked_afterwards: "[[[True, True, False]",
