@@ -455,7 +455,7 @@ claim(gain_of_an_ensemble=np.mean([together[k] - right[k].mean() for k in kinds]
 claim(ensembles_ahead_of_their_mean=sum(together[k] > right[k].mean() for k in kinds))
 
 # %% [markdown]
-# It is ahead of the mean of its members, by three or four points on average, and nothing had to be chosen. Against the network that validation would have chosen it wins twice and loses twice. And what most members get wrong, an ensemble gets wrong, too.
+# It is ahead of the mean of its members, by three or four points on average, and nothing had to be chosen. Against the network that validation would have chosen it wins twice and loses twice. And what most members get wrong, an ensemble usually gets wrong, too.
 #
 # **The second: train for longer.** An ensemble costs four trainings. What does *one* network do with as many steps, 6,000, a third of them for pre-training as before? That takes too long here, so we have recorded them, and for three other draws of the templates, too. (With BERT, too, usual recipes often stop too soon: Zhang et al. 2021.)
 
@@ -482,7 +482,7 @@ ax = plt.subplots(figsize=(7.6, 3.8))[1]
 for row, k in enumerate(kinds):
     ax.plot(together[k], -row, "k*", markersize=13, label="four together" if row == 0 else None)
     ax.plot(longer[k], [-row - 0.3] * 4, "D", color=colors[k])
-dots(ax, title="recorded: after 6,000 steps the causal ones lead")
+dots(ax, title="Recorded: after 6,000 steps the causal ones lead")
 ax.plot([], [], "o", color="0.5", label="one network, 1,500 steps")
 ax.plot([], [], "D", color="0.5", label="one network, 6,000 steps")
 ax.legend(loc="lower left")
@@ -491,11 +491,11 @@ figure(
 )
 
 # %% [markdown]
-# One network that trains four times as long beats four that are asked together, on average and in every kind. **And now the kinds come apart**: seven of the eight causal networks lie above all eight bidirectional ones, and the pre-trained ones among them are nearly always right. Is it because the bidirectional ones must read the last token? With `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average: no.
+# One network that trains four times as long is ahead of four that are asked together: on average, in every kind. **And now the kinds come apart**: seven of the eight causal networks lie above all eight bidirectional ones, and the pre-trained ones among them are nearly always right. Is it because the bidirectional ones must read the last token? With `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average: no.
 #
 # Is it *these* questions? In part. In three other draws of the templates (one network each, so look for agreement, not at distances) the causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are twice behind bidirectional ones with it.
 #
-# So there is a winner for these tiny statements, and 1,500 steps were too few to see it. Why it wins we don't know (in pre-training it has a target at every word, the bidirectional ones at 15 % of them). And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
+# So at this learning rate there is a winner for these tiny statements, and 1,500 steps were too few to see it. Why it wins we don't know (in pre-training it has a target at every word, the bidirectional ones at 15 % of them). And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 #
 # **The third: ask what the data don't say.** Where it matters, *nobody* comes after a time. So say that the time is of no importance: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though many of its statements, but for the time, are not.
 
@@ -522,7 +522,7 @@ for name, part in (("nobody", asked), ("all new templates", test)):
         claim(right_on_nobody_before=np.mean(was), right_on_nobody_now=np.mean(now))
 
 # %% [markdown]
-# **The four were right about *nobody* in 40 % of cases, and now they always are.** As many steps, 640 short statements more; but whether time or position was the trouble, they don't tell, for they mend both. (On all templates it is 86 % instead of 80, which may be chance.) Do causal networks learn it, too? And was it that the statements are *short*, or only that there are more? That is exercise 10c.4. This is what a table by template is for: it says where to look.
+# **The four were right about *nobody* in 40 % of cases, and now they always are.** As many steps, 640 short statements more; but whether time or position was the trouble, they can't tell us, since they mend both. (On all templates it is 86 % instead of 80, which may be chance.) Do causal networks learn it, too? And was it that the statements are *short*, or only that there are more? That is exercise 10c.4. This is what a table by template is for: it says where to look.
 #
 # But mind that we looked at the test to find this remedy. Whether it helps with questions that we haven't seen, only new questions can say.
 
