@@ -28,8 +28,9 @@ def find_dry(test):
     return found
 
 
-def take_thing_before(lesson):
-    return [lesson["with_dry"](lesson[part], lesson["thing_before"]) for part in ("train", "test")]
+def take_would_be_dry(lesson):
+    parts = lesson["train"], lesson["test"]
+    return [lesson["with_dry"](part, lambda text: "would be dry" in text) for part in parts]
 
 
 @pytest.mark.lesson
@@ -90,26 +91,27 @@ def test_a_gpt_that_tries_every_word_leads_also_with_as_many_targets(lesson):
 
 @pytest.mark.lesson
 def test_without_words_that_stay_an_encoder_has_little_of_the_topic_at_a_word_it_sees(lesson):
-    """All chosen tokens become [MASK]: four seeds 54, 66, 51, 60; with the whole rule 75 to 91."""
-    first = take_thing_before(lesson)
+    """All chosen tokens become [MASK]: four seeds 60, 68, 55, 73; with the whole rule 82 to 100."""
+    given = take_would_be_dry(lesson)
     whole = [lesson["pretrain"](seed, lesson["hide_some"]) for seed in (0, 2)]
     rule = lesson["hide"]
     lesson["hide"] = lambda x, draw, kind, word: rule(x, draw, torch.zeros_like(kind), word)
     masks_only = [lesson["pretrain"](seed, lesson["hide_some"]) for seed in (0, 2)]
-    assert lesson["probe"](masks_only, *first).mean() + 15 < lesson["probe"](whole, *first).mean()
+    assert lesson["probe"](masks_only, *given).mean() + 15 < lesson["probe"](whole, *given).mean()
+    assert lesson["probe"](masks_only).mean() + 15 < lesson["probe"](whole).mean()
 
 
 @pytest.mark.lesson
-def test_with_96_labels_a_probe_finds_what_it_does_not_with_two(lesson):
-    """GPTs at *dry*, two of four seeds: 100 and 87 with 96 labels; untrained, of four, 71."""
-    first = take_thing_before(lesson)
+def test_with_14_labels_a_probe_finds_what_it_does_not_with_two(lesson):
+    """GPTs at *dry*, of four seeds 89 with 14 labels, 58 with two; untrained 68 and 54."""
+    given = take_would_be_dry(lesson)
     gpts = [lesson["pretrain"](seed, lesson["next_words"], causal=True) for seed in (0, 3)]
-    few, many = (lesson["probe"](gpts, *first, n=n).mean() for n in (2, 96))
-    untrained = lesson["probe"](lesson["four_untrained"](causal=True), *first, n=96).mean()
-    assert few < 62
-    assert many > max(80, untrained + 5)
+    few, many = (lesson["probe"](gpts, *given, n=n).mean() for n in (2, 14))
+    untrained = lesson["probe"](lesson["four_untrained"](causal=True), *given, n=14).mean()
+    assert few < 66
+    assert many > max(75, untrained + 5)
     with pytest.raises(AssertionError, match="fewer labels"):
-        lesson["probe"](gpts, *first, n=98)
+        lesson["probe"](gpts, *given, n=16)
 
 
 @pytest.mark.lesson

@@ -25,6 +25,7 @@ REFUSES_WRITING = {
     start.check_centre_rows,
     recurrence.check_lstm_step,
     encoder.check_encoder_layer,
+    encoder.check_padding_mask,
     encoder.check_hide_tokens,
     reverse.check_cross_attention,
 }

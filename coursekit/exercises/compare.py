@@ -65,6 +65,21 @@ def agree(
     print(f"✓ {name}: right in all {len(cases)} cases")
 
 
+def watch(solution: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """Let a solution fail if it changes one of its first arguments, tensors of these names."""
+
+    @wraps(solution)
+    def watched(*arguments: Any) -> Any:
+        before = [one.detach().clone() for one in arguments[: len(names)]]
+        answer = solution(*arguments)
+        for name, one, old in zip(names, arguments, before, strict=False):
+            if not torch.equal(one, old):
+                raise ValueError(f"it changed the {name} it was given: make a new one")
+        return answer
+
+    return watched
+
+
 def with_gradients(solution: Callable[..., Any], *names: str) -> Callable[..., Any]:
     """Let a solution return, beside its output, the gradients of its first arguments.
 
@@ -79,10 +94,7 @@ def with_gradients(solution: Callable[..., Any], *names: str) -> Callable[..., A
     def both(*arguments: Any) -> Any:
         leaves = [one.clone().requires_grad_() for one in arguments[: len(names)]]
         given = [leaf.clone() for leaf in leaves]
-        answer = solution(*given, *arguments[len(names) :])
-        for name, one, before in zip(names, given, arguments, strict=False):
-            if not torch.equal(one, before):
-                raise ValueError(f"it changed the {name} it was given: make a new one")
+        answer = watch(solution, *names)(*given, *arguments[len(names) :])
         if not isinstance(answer, Tensor):
             return answer
         if not answer.requires_grad:

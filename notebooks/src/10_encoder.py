@@ -44,7 +44,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, f"{one.text:68}", one.template)
 
 # %% [markdown]
-# Ours is an easier case than *round*: *dry* has one sense, but is bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* for its topic: food or the weather?
+# Ours is an easier case than *round*: *dry* has one sense, but is bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
 #
 # **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
 
@@ -231,7 +231,7 @@ def our_batch(texts):
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# Any word that it sees may now be a wrong one, or one that it is asked for. So it must make a good vector for each. The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# Any word that it sees may now be a wrong one, or one that it must predict. So it must make a good vector for each. The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 aren't words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -313,8 +313,8 @@ row, at = (hide_some(t_tokens, g)[0] == 3).nonzero(as_tuple=True)  # which words
 answers, questions, every = t_tokens[row, at], t_tokens[row], range(len(row))
 questions[every, at] = 3
 vocabulary = list(ids)
-for question, answer in zip(questions[:3], answers[:3], strict=True):
-    print(*(vocabulary[i] for i in question if i > 0), "→", vocabulary[answer])
+for k in (0, 500, 900):
+    print(*(vocabulary[i] for i in questions[k] if i > 0), "→", vocabulary[answers[k]])
 
 # %% [markdown]
 # An encoder reads everything but the blank, a GPT what stands before it. (Always answering with the full stop is right 10 % of the time.)
@@ -332,7 +332,7 @@ for name, by_seed in (("encoders", both_sides), ("GPTs", words_before)):
 claim_order(both_sides_beat_the_gpt=loss)
 
 # %% [markdown]
-# **In one pass, reading both sides pays**: more than half a nat. With more passes a GPT can be shown the right side, too: put *each* of the 72 words into the blank, and ask how probable the whole statement becomes. Then the GPT beats the encoder by as much ([tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below).
+# **In one pass, reading both sides pays**: more than half a nat. With more passes a GPT sees the right side, too: put *each* of the 72 words into the blank, and ask how probable the whole statement becomes. Then it beats the encoder by as much ([tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below).
 #
 # And in its one pass an encoder gives a vector for each word, which has seen both sides. Search and classification work with such vectors. What is in one?
 #
@@ -371,7 +371,7 @@ type_text(fill, "we had a burnt [MASK] today .\n[MASK] found the [MASK] late tod
 #
 # Lesson 6 drew attention weights. Here are those of *dry*, for the four heads of the last layer, in *we had a dry cake today*. Three controls: four untrained encoders; *we found the cake dry today*, since a head that always reads the *next* word would find *cake*, too; and a *cake* further away.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 from coursekit.layers.attention import attention_weights
 
 
@@ -390,6 +390,8 @@ def four_untrained(causal=False):
 
 
 untrained = four_untrained()
+
+# %% tags=["nbval-ignore-output"]
 cases = {  # where dry and cake stand; [CLS] is token 0
     "after": ("we had a dry cake today .", 4, 5),
     "before": ("we found the cake dry today .", 5, 4),
@@ -433,10 +435,10 @@ def with_dry(part, keep=lambda text: True):  # the texts; 1 for the weather, 0 f
 
 
 @torch.no_grad()
-def vectors_of(word, model, texts, depth=None, shift=0):  # shift -1: one word earlier
+def vectors_of(word, model, texts, depth=None):  # in each text, at this word
     x = our_batch(texts)
     row, at = (x == ids[word]).nonzero(as_tuple=True)
-    vectors = model.encoder(x, readable(x), depth)[row, at + shift]
+    vectors = model.encoder(x, readable(x), depth)[row, at]
     return F.pad(vectors, (0, 1), value=1.0)  # a 1 for the bias
 
 
@@ -471,9 +473,9 @@ def ask(vectors, topics, new_vectors, new_topics, n=2):  # per cent right, both 
     return 100 * torch.stack(right).mean().item()
 
 
-def probe(models, known=known, new=new, word="dry", n=2, **where):  # a number for each model
+def probe(models, known=known, new=new, word="dry", n=2, depth=None):  # a number a model
     texts = known[0], new[0]
-    both = [[vectors_of(word, one, part, **where) for part in texts] for one in models]
+    both = [[vectors_of(word, one, part, depth) for part in texts] for one in models]
     return np.array([ask(v, known[1], v_new, new[1], n) for v, v_new in both])
 
 
@@ -515,12 +517,12 @@ def draw_seeds(ax, rows, bag, **options):  # for each row a bar, the mean, and e
     for k, (name, right) in enumerate(rows.items()):
         ax.barh(name, right.mean() - 50, 0.86, left=50, color="C1", alpha=0.35)
         for seed, one in enumerate(right):
-            ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=8.5)
+            ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=10)
     ax.axvline(50, color="0.3", linewidth=1)
     ax.axvline(bag, color="0.4", linestyle=":")
     ax.grid(axis="y", visible=False)
     ax.set(xlim=(44, 100), ylim=(len(rows) - 0.5, -0.5), **options)
-    ax.set_xlabel("right (%), chance is 50")
+    ax.set_xlabel("right (%), chance is 50; each digit a network")
 
 
 ax = plt.subplots(figsize=(7.6, 4.2))[1]
@@ -529,15 +531,15 @@ ax.text(bag() + 0.6, 0, "a bag of\nall words", color="0.3", fontsize=10, va="cen
 figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to 95 after both.")
 
 # %% [markdown]
-# Each digit is a seed, each bar a mean. **An embedding can't tell; after two layers two examples are enough**, seven times out of eight. Such a vector, another one in each context, is called a **contextual embedding**.
+# Each bar is the mean of its four networks. **An embedding can't tell; after two layers two examples are enough**, seven times out of eight. Such a vector, another one in each context, is called a **contextual embedding**.
 #
-# Is 87 % much? A bag of all words gets 69. Latent semantic analysis (Deerwester et al. 1990) counts words in the 2,176 statements that the encoder has read, and gets 50 to 87, depending on how many numbers it keeps (tested). So counts can have the topic, too; attention brings it to this one word.
+# Is 87 % much? A bag of all words gets 69. Latent semantic analysis (Deerwester et al. 1990), which counts words in the 2,176 statements that the encoder has read, gets 87 with four numbers a statement, 63 with 32 (tested). So counts can capture the topic, too; attention brings it to this one word.
 #
 # And not only to this one: from the full stop, which says nothing, the probe is right three times out of four. So don't say that *dry* now has two meanings. The probe finds what the *statement* is about.
 #
 # ## 10.6 Which head brings it?
 #
-# Is it the head that reads *cake*? First, how much weight has each head of *dry* on all words of the topic, on average over the new statements?
+# Is it the head that reads *cake*? First, how much weight has each head of the last layer, at *dry*, on all words of the topic, on average over the new statements?
 
 # %% tags=["nbval-ignore-output"]
 topic_words = {word for name in ("kitchen", "weather") for word in " ".join(DOMAINS[name]).split()}
@@ -567,7 +569,6 @@ for seed, model in enumerate(encoders):
 by_reader = [loss[seen.argmax()] for seen, loss in zip(weight, lost, strict=True)]
 by_others = [np.delete(loss, seen.argmax()) for seen, loss in zip(weight, lost, strict=True)]
 claim(lost_without_the_reader=np.mean(by_reader), lost_without_another=np.mean(by_others))
-claim(weight_and_loss_correlate=np.corrcoef(np.ravel(weight), np.ravel(lost))[0, 1])
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
@@ -576,84 +577,84 @@ for seed in range(4):
     ax.scatter(weight[seed], lost[seed], s=110, marker=f"${seed}$")
 ax.axhline(0, color="0.3", linewidth=1)
 idle, busy = weight[2].argsort()[-2], lost[0].argsort()[-2]
-ax.text(weight[2][idle] + 0.012, lost[2][idle] + 1, "reads the topic, isn't needed", fontsize=10)
-ax.text(weight[0][busy] + 0.012, lost[0][busy], "reads little of it, is needed", fontsize=10)
+ax.text(weight[2][idle] + 0.012, lost[2][idle] + 1, "much weight, nothing lost", fontsize=10)
+ax.text(weight[0][busy] + 0.012, lost[0][busy], "little weight, much lost", fontsize=10)
 ax.set(xlabel="weight on the topic", ylabel="points lost", title="A weight is only a hint")
 figure("heads", alt="Without the head that reads most 38 points are lost; most others: under 8.")
 
 # %% [markdown]
-# Each digit is a head, labelled by its seed. Without the head that reads the topic most, 18 points are lost on average, 4 without another. But one head of seed 2 reads a good deal and isn't needed; one of seed 0 reads little and costs 16 points; and in seed 3 no head costs much. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019 opened that debate), and even then another head may stand in.
+# Each mark is a head, the digit its seed. Without the head that reads the topic most, 18 points are lost on average, 4 without another. But one head of seed 2 reads a good deal, and nothing is lost without it; one of seed 0 reads little, and costs 16 points; and in seed 3 no head costs much. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019 opened that debate), and even then another head may stand in. For these heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020).
 #
-# ## 10.7 And where does a GPT have it?
+# ## 10.7 Where does a GPT have it?
 #
-# Do the vectors of our GPTs know the topic, too? In *a dry cake* they can't: the thing comes later. So take the statements in which it comes before *dry*, as in *the cake would be dry* (but not next to it, for that is too easy). There both may read it.
+# Do the vectors of our GPTs know the topic, too? In *a dry cake* they can't: the thing comes later. In *the cake would be dry* they can. Take all statements with *would be dry*, so that the words around it are the same.
 
 # %%
-things = {"soup", "cake", "stew", "picnic", "walk", "parade"}
-
-
-def thing_before(text):
-    said, rest = (part.split() for part in text.split(" dry "))
-    return bool(things & set(said)) and not things & {said[-1], rest[0]}
-
-
-first = [with_dry(part, thing_before) for part in (train, test)]
-print(*(len(texts) for texts, _ in first), "statements to learn from, and to judge (six templates):")
-print(*first[1][0][-2:], sep="\n")
+learn, judge = (with_dry(part, lambda text: "would be dry" in text) for part in (train, test))
+for name, (texts, _) in {"to learn from": learn, "to judge": judge}.items():
+    print(f"{len(texts)} statements {name}, such as: {texts[0]}")
 
 # %% [markdown]
-# **Predict.** For encoders two examples are enough in 83 % of these statements. For the GPTs?
+# **Predict.** At this *dry*, two examples are enough for encoders in 92 % of cases. For the GPTs?
 
 # %% tags=["predict"]
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-at_dry = {"encoders": probe(encoders, *first), "GPTs": probe(gpts, *first)}
-compare_guess(guess, at_dry["GPTs"].mean())
-claim(encoder_at_dry=at_dry["encoders"].mean(), gpt_at_dry=at_dry["GPTs"].mean())
+of_encoders, of_gpts = (probe(models, learn, judge).mean() for models in (encoders, gpts))
+compare_guess(guess, of_gpts)
+claim(encoder_at_dry=of_encoders, gpt_at_dry=of_gpts)
 
 # %% [markdown]
-# Next to nothing: 53 %. Why? A GPT can't look to the right, and it predicts the next word. Which is it? Train a third kind: causal like a GPT, but it fills in masked words.
+# Only 58 %. Why? A GPT can't look to the right, and it predicts the next word. Which is it? Train a third kind: causal like a GPT, but it fills in masked words.
 
 # %% tags=["nbval-ignore-output"]
 causal_masked = [pretrain(seed, hide_some, causal=True) for seed in range(4)]
-at_dry["causal, masked"] = probe(causal_masked, *first)
-claim(masked_at_dry=at_dry["causal, masked"].mean())
+claim(masked_at_dry=probe(causal_masked, learn, judge).mean())
 
 # %% [markdown]
-# 85 %. The right side isn't needed here; it is the **objective**. At *dry* a GPT has to predict the word *after* dry, here a full stop or *but*, and the topic is no help. One word earlier, at the *be* of *would be dry*, it has to predict a word like *dry*. Look there, in all networks.
+# 92 %, too. The right side isn't needed here; it is the **objective**. At *dry* a GPT has to predict what comes after, a full stop or *but*, and the topic is no help. It would be one word earlier, where it has to predict a word like *dry*. Ask all networks, at all these words.
 
 # %% tags=["nbval-ignore-output"]
 networks = {"encoders": encoders, "causal, masked": causal_masked, "GPTs": gpts}
 networks["untrained GPTs"] = four_untrained(causal=True)
-at_dry = {name: probe(models, *first) for name, models in networks.items()}
-earlier = {name: probe(models, *first, shift=-1) for name, models in networks.items()}
-claim(gpt_one_word_earlier=earlier["GPTs"].mean())
-claim(encoder_one_word_earlier=earlier["encoders"].mean())
+words = ("would", "be", "dry", ".")
+found = {}  # a row for each word, a column for each network
+for name, models in networks.items():
+    found[name] = np.array([probe(models, learn, judge, word) for word in words])
+claim(gpt_at_be=found["GPTs"][1].mean(), gpt_at_would=found["GPTs"][0].mean())
+claim(encoder_at_its_lowest=found["encoders"].mean(1).min())
 
+
+def errors(name, word):  # on the same statements, for a fair comparison
+    return Score(100 - found[name][words.index(word)].mean(), on=our_batch(judge[0]))
+
+
+claim_order(objective_matters=[errors(name, "dry") for name in ("causal, masked", "GPTs")])
+claim_order(gpt_forgets=[errors("GPTs", word) for word in ("be", "dry")])
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-def errors(found, name):  # on the same statements, for a fair comparison
-    return Score(100 - found[name].mean(), on=our_batch(first[1][0]))
-
-
-masked = "causal, masked"
-claim_order(objective_matters=[errors(at_dry, name) for name in (masked, "GPTs")])
-claim_order(gpt_knows_earlier=[errors(earlier, name) for name in ("GPTs", masked)])
-axes = plt.subplots(1, 2, figsize=(8.8, 4.1), sharey=True)[1]
-draw_seeds(axes[0], earlier, bag(*first), title="one word earlier")
-draw_seeds(axes[1], at_dry, bag(*first), title="at dry")
-axes[1].text(bag(*first) + 0.6, 3, "a bag of\nall words", color="0.3", fontsize=10, va="center")
-axes[0].figure.suptitle("The topic is where the network has to predict with it")
-figure("objective", alt="Earlier: GPTs 93, the others 50 to 60. At dry: masked 83 and 85, GPTs 53.")
+ax = plt.subplots(figsize=(7.6, 4.4))[1]
+looks = (("C0", 96), ("C2", 92), ("C1", 64), ("0.6", 54))  # color, and height of the name
+for (name, right), (color, height) in zip(found.items(), looks, strict=True):
+    ax.plot(right.mean(1), "o-", color=color, linewidth=3)
+    ax.plot(right, color=color, linewidth=0.8, alpha=0.5)
+    ax.text(3.1, height, name, color=color, va="center")
+ax.axhline(bag(learn, judge), color="0.4", linestyle=":")
+ax.text(1.6, bag(learn, judge) + 1, "a bag of all words", color="0.3", fontsize=10)
+places = ["would\nnext: be", "be\nnext: dry", "dry\nnext: but, .", "full stop\nthe end"]
+ax.set_xticks(range(4), places)
+ax.set(xlim=(-0.1, 4.2), ylim=(44, 102), ylabel="right (%), chance is 50")
+ax.set_title("A GPT shows the topic only where it predicts with it")
+figure("objective", alt="GPTs 58, 93, 58, 64 per cent; masked networks 87 or more everywhere.")
 
 # %% [markdown]
-# There it is: 93 %, and for the others it is the other way round. **Each network has the topic at hand where it has to predict with it**: a GPT one word before *dry*; the others at *dry*, which may be a wrong word, or one that they are asked for. (In larger language models, too, vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
+# There it is: 93 %. **Two examples find the topic in a GPT at *be*, where it predicts with it, and hardly one word before or after. In networks that fill in masked words they find it all along**, even at the full stop. (Thin lines are seeds. In larger language models, too, vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
 #
-# Two warnings. With 96 examples a probe finds the topic at a GPT's *dry*, too, in 92 % (in untrained vectors in 71; tested): it isn't gone. And the full stop has it although no objective needs it there; why, we don't know.
+# It isn't gone, though: with all 14 examples a probe finds the topic at a GPT's *dry* in 89 % (in untrained vectors in 68; tested). And all this on 23 statements of four templates.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 20 minutes).** An encoder keeps the topic at a *dry* that it sees. Is that the work of the 10 % random words, of the 10 % that stay, or of neither? Train encoders by other rules (40 seconds for four seeds), and complete the table with means over the seeds. Which rows differ by more than two standard errors? And is the topic gone where two examples don't find it?
+# > **Exercise 10.4 (investigate, 20 minutes).** Why does an encoder show the topic at a *dry* that it sees? Is it the work of the 10 % random words, of the 10 % that stay, or of neither? Train encoders by other rules (40 seconds for four seeds), and complete the table with means and standard errors over the seeds. Which rows differ by more than two standard errors of their difference? Do the columns agree?
 # >
 # > ```python
 # > def rule(other):  # what happens to the words that don't become [MASK]
@@ -666,25 +667,25 @@ figure("objective", alt="Earlier: GPTs 93, the others 50 to 60. At dry: masked 8
 # >     return task
 # >
 # > models = [pretrain(seed, rule(0.85)) for seed in range(4)]  # all random; 0.95: all stay
-# > probe(models, *first, n=2), probe(models, *first, n=96)  # a number for each seed
+# > probe(models, learn, judge), probe(models)  # a number for each seed
 # > ```
 #
-# |of the chosen words, right (%) at *dry*|2 labels|96 labels|
+# |of the chosen words, right (%) at *dry*|in *would be dry*|in all statements with *dry*|
 # |---|---|---|
-# |80 % masked, 10 % random, 10 % stay|83||
+# |80 % masked, 10 % random, 10 % stay|92|87|
 # |80 % masked, 20 % random (`rule(0.85)`)|||
 # |80 % masked, 20 % stay (`rule(0.95)`)|||
 # |all masked (`rule(0.0)`)|||
 #
-# > <details><summary>What we found</summary>With two labels 83, 77, 66 and 58; the standard errors are 3, 7, 6 and 3. So the rule does it: the first row and the last are far apart. Random words alone, which make every word doubtful, seem to do more than words that stay, but the two are 11 points apart, with an error of 9: four seeds can't tell. With 96 labels 98, 97, 97 and 94: the topic is everywhere in the vector, only not at hand. So a probe's number means little without its number of labels, nor without untrained vectors beside it; Hewitt and Liang (2019) also give it random labels to learn.</details>
+# > <details><summary>What we found</summary>In <em>would be dry</em> 92 ± 4, 86 ± 4, 82 ± 5 and 64 ± 4: the first three rows differ from the last by three errors or more, and not by two from each other. In all statements 87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4: there words that stay do little alone, and the whole rule is ahead of them. So an encoder that is never asked for a word that it sees, and never sees a wrong one, keeps less of the topic there. Random words do it in both columns; what words that stay add, four seeds don't settle. (Wettig et al. 2023 study the rule in large models.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** What its objective needs. To fill in masked words, an encoder brings the topic of the statement to *dry*, wherever the thing stands, in two of four seeds mostly by one head, and two examples find it there. A GPT has it one word earlier, where it predicts such a word, and only if the thing has come already.
+# - **What does attention learn if it may look both ways?** What its objective needs. To fill in masked words, an encoder brings the topic of its statement to *dry*, and to other words, where two examples find it. In a GPT they find it where it predicts with it, if the thing has come already.
 # - An encoder: the block you know without the causal mask, trained on masked tokens.
-# - A probe, and controls for it: vectors before any layer, untrained networks, other words, heads switched off, many labels, several seeds.
+# - A probe, and controls for it: vectors before any layer, untrained networks, other words, heads switched off, many labels.
 #
-# **What still fails.** From the mean of a statement's vectors, 64 labels hardly tell whether it turned out *well* (seed 0, tested). That takes training all weights on labels: [side lesson 10c](10c_labels.ipynb), where four kinds of network compete. And an encoder doesn't write from left to right. (Masked diffusion models do write with its objective, some words at a time: Nie et al. 2025.) [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
+# **What still fails.** From the mean of a statement's vectors, 64 labels hardly tell whether it turned out *well* (seed 0, tested). That takes training all weights on labels: [side lesson 10c](10c_labels.ipynb), where four kinds of network compete. And an encoder doesn't write from left to right. (Masked diffusion models write with its objective: Nie et al. 2025.) [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.
