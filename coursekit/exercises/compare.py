@@ -65,7 +65,7 @@ def agree(
     print(f"✓ {name}: right in all {len(cases)} cases")
 
 
-def watch(solution: Callable[..., Any], *names: str) -> Callable[..., Any]:
+def watch_arguments(solution: Callable[..., Any], *names: str) -> Callable[..., Any]:
     """Let a solution fail if it changes one of its first arguments, tensors of these names."""
 
     @wraps(solution)
@@ -94,7 +94,7 @@ def with_gradients(solution: Callable[..., Any], *names: str) -> Callable[..., A
     def both(*arguments: Any) -> Any:
         leaves = [one.clone().requires_grad_() for one in arguments[: len(names)]]
         given = [leaf.clone() for leaf in leaves]
-        answer = watch(solution, *names)(*given, *arguments[len(names) :])
+        answer = watch_arguments(solution, *names)(*given, *arguments[len(names) :])
         if not isinstance(answer, Tensor):
             return answer
         if not answer.requires_grad:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from coursekit.exercises.compare import agree, draw_quarters, watch, with_gradients
+from coursekit.exercises.compare import agree, draw_quarters, watch_arguments, with_gradients
 from coursekit.layers.attention import MultiHeadAttention
 from coursekit.layers.block import Block, FeedForward
 
@@ -103,7 +103,7 @@ def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:
             return mask[:, :, query : query + 1]
         return mask
 
-    agree(watch(as_one_row, "tokens"), reference, cases, same_dtype=True)
+    agree(watch_arguments(as_one_row, "tokens"), reference, cases, same_dtype=True)
 
 
 def check_hide_tokens(
@@ -144,4 +144,4 @@ def check_hide_tokens(
                 inputs[i] = word[i]
         return {"inputs": inputs, "targets": targets}
 
-    agree(watch(solution, "tokens"), reference, cases, same_dtype=True)
+    agree(watch_arguments(solution, "tokens"), reference, cases, same_dtype=True)

@@ -7,7 +7,7 @@ from functools import wraps
 import torch
 from torch import Tensor, nn
 
-from coursekit.exercises.compare import agree, watch
+from coursekit.exercises.compare import agree, watch_arguments
 
 
 def check_forget_bias(solution: Callable[[int, float], float | Tensor]) -> None:
@@ -53,7 +53,7 @@ def check_lstm_step(solution: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]])
     def step(mixed: Tensor, c: Tensor) -> dict[str, Tensor]:
         leaves = [mixed.requires_grad_(), c.requires_grad_()]
         given = [1 * one for one in leaves]  # as in the loop, what it gets was computed
-        h, c = watch(solution, "numbers", "memory")(*given)
+        h, c = watch_arguments(solution, "numbers", "memory")(*given)
         return _with_gradients(h, c, leaves)
 
     def reference(mixed: Tensor, c: Tensor) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coursekit.exercises.compare import agree, watch
+from coursekit.exercises.compare import agree, watch_arguments
 
 EXACT = 1e-13
 """What rounding in float64 leaves, and no quotient of differences reaches."""
@@ -20,7 +20,9 @@ def check_centre_rows(solution: Callable[[Tensor], Tensor]) -> None:
         (torch.tensor([[1.0, 3.0], [5.0, 11.0]]),),  # square: a wrong axis raises nothing
         (torch.tensor([[10.5, 14.0, 18.0, 11.5], [20.0, 20.0, 26.0, 18.0], [1.0, 2.0, 4.0, 3.0]]),),
     ]
-    agree(watch(solution, "table"), lambda temps: temps - temps.mean(1, keepdim=True), cases)
+    agree(
+        watch_arguments(solution, "table"), lambda temps: temps - temps.mean(1, keepdim=True), cases
+    )
 
 
 def walk_back(result: Any) -> None:

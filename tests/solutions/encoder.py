@@ -210,7 +210,7 @@ def padding_as_floats(tokens):
     return padding_by_comparison(tokens).float()
 
 
-def padding_in_place(tokens):
+def padding_that_writes(tokens):
     return (tokens.clamp_(max=1) > 0)[:, None, None]
 
 
@@ -359,7 +359,7 @@ ROWS = {
             padding_and_the_future: "([[1, 5, 0], [1, 7, 8]])",
             padding_as_floats: "([[1, 5, 0], [1, 7, 8]])",
             padding_as_integers: "([[1, 5, 0], [1, 7, 8]])",
-            padding_in_place: "[1, 7, 8]]) raised ValueError: it changed the tokens",
+            padding_that_writes: "[1, 7, 8]]) raised ValueError: it changed the tokens",
             padding_but_two: "([[1, 0, 0, 0]])",
             padding_and_special: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
             padding_and_the_future_of_whole_texts: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
