@@ -44,7 +44,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, f"{one.text:68}", one.template)
 
 # %% [markdown]
-# Ours is an easier case than *round*: *dry* has one sense, but is bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
+# In ours, *dry* plays this part: one sense, but bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
 #
 # **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
 
@@ -105,7 +105,7 @@ d.draw()
 figure("pre-and-post-norm", alt="Two blocks: norms before each part, or after each addition.")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.1 (build, 20 minutes).** Write the layer of an encoder: attention with any mask, then the feed-forward network, as drawn on the right. `x` is (B, T, C); `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s (what is not allowed gets the weight 0). Of `block.attention` use the four linear maps, `q`, `k`, `v` and `out`, and the number of heads, `n_head` (calling it whole would put the library's in the place of yours). The rest is called `block.norm_1`, `block.norm_2` and `block.feed_forward`.
+# > **Exercise 10.1 (build, 20 minutes).** Write the layer of an encoder: attention with any mask, then the feed-forward network, as drawn on the right. `x` is (B, T, C); `allowed` broadcasts to (B, H, T, T), and `allowed[b, h, t, s]` is True where position t may read position s (what is not allowed gets the weight 0). Of `block.attention` use the four linear maps, `q`, `k`, `v` and `out`, and the number of heads, `n_head` (not the whole: that would be the library's answer). The rest is called `block.norm_1`, `block.norm_2` and `block.feed_forward`.
 # >
 # > <details><summary>Hint 1</summary><code>part.unflatten(-1, (n_head, -1)).transpose(1, 2)</code> has the shape (B, H, T, D). After the heads, <code>.transpose(1, 2).flatten(-2)</code> puts them side by side again, for <code>out</code>.</details>
 # > <details><summary>Hint 2, by symptom</summary><em>Wrong with one head and everything allowed</em>: do the heads stand before the positions, the norms after the additions, and does the second sum start from what the first norm gave? <em>Right for one head, wrong for two</em>: the square root is that of a head's channels, D. <em>Wrong only where something is forbidden</em>: which score becomes a weight of exactly 0 in the softmax?</details>
@@ -231,7 +231,7 @@ def our_batch(texts):
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# Any word that it sees may now be a wrong one, or one that it must predict. So it must make a good vector for each. The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# Any word that it sees may now be a wrong one, or one that it must predict. So it must make a good vector for each (exercise 10.4 tests that). The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 aren't words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -332,9 +332,11 @@ for name, by_seed in (("encoders", both_sides), ("GPTs", words_before)):
 claim_order(both_sides_beat_the_gpt=loss)
 
 # %% [markdown]
-# **In one pass, reading both sides pays**: more than half a nat. With more passes a GPT sees the right side, too: put *each* of the 72 words into the blank, and ask how probable the whole statement becomes. Then it beats the encoder by as much ([tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below).
+# **Reading both sides pays**: more than half a nat.
 #
-# And in its one pass an encoder gives a vector for each word, which has seen both sides. Search and classification work with such vectors. What is in one?
+# <details><summary>Can't a GPT be shown the right side?</summary>It can, in 72 passes instead of one: put each of the 72 words into the blank, and ask how probable the whole statement becomes. Then the GPT beats the encoder by half a nat (<a href="../tests/test_encoder_lesson.py">tested</a>, as is everything marked <em>tested</em> below).</details>
+#
+# And in one pass an encoder gives a vector for each word, which has seen both sides. After further training, search and classification work with such vectors. What is in one?
 #
 # First, what did it learn about *dry*? Let the encoder of seed 0 fill in a blank.
 
@@ -395,12 +397,12 @@ untrained = four_untrained()
 cases = {  # where dry and cake stand; [CLS] is token 0
     "after": ("we had a dry cake today .", 4, 5),
     "before": ("we found the cake dry today .", 5, 4),
-    "far": ("the cake should have been dry .", 6, 2),
+    "far": ("people smiled because the cake was not dry .", 8, 5),
 }
 for where, (text, dry, cake) in cases.items():
     for name, models in (("untrained", untrained), ("trained", encoders)):
         weight = [look(one, our_batch([text]))[0, :, dry, cake].max().item() for one in models]
-        print(f"{text:31} {name:9} most on cake, by seed:", np.round(weight, 2))
+        print(f"{text:44} {name:9} most on cake, by seed:", np.round(weight, 2))
     claim(**{f"mean_weight_on_cake_{where}": np.mean(weight)})
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
@@ -418,7 +420,7 @@ for ax, (name, one, (text, dry, _)) in zip(axes, panels, strict=True):
 figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Each line is an attention weight, from seed 0, the clearest. Untrained, *dry* reads all words fairly evenly. Trained, one head, in orange, gives most of its weight to *cake*, on either side; another reads *today*. In seeds 2 and 3 *cake* gets less; in seed 1 hardly more than untrained. And a *cake* further away, in *the cake should have been dry*, gets little in all of them.
+# Each line is an attention weight, from seed 0, the clearest. Untrained, *dry* reads all words fairly evenly. Trained, one head, in orange, gives most of its weight to *cake*, on either side; another reads *today*. In seeds 2 and 3 *cake* gets less; in seed 1 hardly more than untrained. And a *cake* further away is read in two seeds only, 0 and 2.
 #
 # ## 10.5 What does its vector know?
 #
@@ -520,7 +522,6 @@ def draw_seeds(ax, rows, bag, **options):  # for each row a bar, the mean, and e
             ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=10)
     ax.axvline(50, color="0.3", linewidth=1)
     ax.axvline(bag, color="0.4", linestyle=":")
-    ax.grid(axis="y", visible=False)
     ax.set(xlim=(44, 100), ylim=(len(rows) - 0.5, -0.5), **options)
     ax.set_xlabel("right (%), chance is 50; each digit a network")
 
@@ -533,9 +534,9 @@ figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to
 # %% [markdown]
 # Each bar is the mean of its four networks. **An embedding can't tell; after two layers two examples are enough**, seven times out of eight. Such a vector, another one in each context, is called a **contextual embedding**.
 #
-# Is 87 % much? A bag of all words gets 69. Latent semantic analysis (Deerwester et al. 1990), which counts words in the 2,176 statements that the encoder has read, gets 87 with four numbers a statement, 63 with 32 (tested). So counts can capture the topic, too; attention brings it to this one word.
+# Has *dry* two meanings now? The probe is right at the full stop, too, three times out of four, and that means nothing at all. So what it finds is the topic of the *statement*, which attention brings to each word.
 #
-# And not only to this one: from the full stop, which says nothing, the probe is right three times out of four. So don't say that *dry* now has two meanings. The probe finds what the *statement* is about.
+# <details><summary>Is 87 % much? And can't counts do it?</summary>A bag of all words gets 69, but has read only two statements; the encoder has read 2,176, if without labels. Latent semantic analysis (Deerwester et al. 1990) has, too: it finds which words occur together in them, and describes each statement by a few numbers. With four numbers, as many as there are domains, it gets 87, with two 50 and with 32 63 (tested). So counts can have the topic of a statement. What they don't have is a vector for each word.</details>
 #
 # ## 10.6 Which head brings it?
 #
@@ -547,9 +548,9 @@ topic_ids = torch.tensor([ids[word] for word in topic_words - {"dry"}], device=d
 x, weight = our_batch(new[0]), []  # a row for each seed, a column for each head
 row, at = (x == ids["dry"]).nonzero(as_tuple=True)
 for model in encoders:
-    read = look(model, x)[row, :, at] * torch.isin(x, topic_ids)[row, None]
-    weight.append(read.sum(-1).mean(0).cpu().numpy())
-print("seed 0, each head's weight on the topic:", np.round(weight[0], 2))
+    read = look(model, x)[row, :, at]  # by dry: (statements, heads, words)
+    on_topic = read * torch.isin(x, topic_ids)[row, None]
+    weight.append(on_topic.sum(-1).mean(0).cpu().numpy())
 
 # %% [markdown]
 # Now switch one head off at a time, an **ablation**: zero takes the place of its output (its mean does nearly the same: tested). How many points does a new probe lose?
@@ -587,15 +588,16 @@ figure("heads", alt="Without the head that reads most 38 points are lost; most o
 #
 # ## 10.7 Where does a GPT have it?
 #
-# Do the vectors of our GPTs know the topic, too? In *a dry cake* they can't: the thing comes later. In *the cake would be dry* they can. Take all statements with *would be dry*, so that the words around it are the same.
+# Do the vectors of our GPTs know the topic, too? In *a dry cake* they can't: the thing comes later. In *the cake would be dry* they can. Take all statements that end like this, so that the words around it are the same.
 
 # %%
-learn, judge = (with_dry(part, lambda text: "would be dry" in text) for part in (train, test))
-for name, (texts, _) in {"to learn from": learn, "to judge": judge}.items():
-    print(f"{len(texts)} statements {name}, such as: {texts[0]}")
+learn, judge = (
+    with_dry(part, lambda text: text.endswith("would be dry .")) for part in (train, test)
+)
+print("to learn from:", learn[0][0], "to judge:", judge[0][0], sep="\n")
 
 # %% [markdown]
-# **Predict.** At this *dry*, two examples are enough for encoders in 92 % of cases. For the GPTs?
+# **Predict.** From two examples, the probe is right at this *dry* in 100 % of cases, if the vectors are those of encoders. And if they are those of GPTs?
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -606,14 +608,14 @@ compare_guess(guess, of_gpts)
 claim(encoder_at_dry=of_encoders, gpt_at_dry=of_gpts)
 
 # %% [markdown]
-# Only 58 %. Why? A GPT can't look to the right, and it predicts the next word. Which is it? Train a third kind: causal like a GPT, but it fills in masked words.
+# Only 67 %. Why? A GPT can't look to the right, and it predicts the next word. Which is it? Train a third kind: causal like a GPT, but it fills in masked words.
 
 # %% tags=["nbval-ignore-output"]
 causal_masked = [pretrain(seed, hide_some, causal=True) for seed in range(4)]
 claim(masked_at_dry=probe(causal_masked, learn, judge).mean())
 
 # %% [markdown]
-# 92 %, too. The right side isn't needed here; it is the **objective**. At *dry* a GPT has to predict what comes after, a full stop or *but*, and the topic is no help. It would be one word earlier, where it has to predict a word like *dry*. Ask all networks, at all these words.
+# 96 %. The right side isn't needed here; it is the **objective**. At *dry* a GPT has to predict what comes after, the full stop, and the topic is no help. One word earlier it would help, for there the GPT has to predict a word like *dry*. Ask all networks, at all these words.
 
 # %% tags=["nbval-ignore-output"]
 networks = {"encoders": encoders, "causal, masked": causal_masked, "GPTs": gpts}
@@ -631,33 +633,33 @@ def errors(name, word):  # on the same statements, for a fair comparison
 
 
 claim_order(objective_matters=[errors(name, "dry") for name in ("causal, masked", "GPTs")])
-claim_order(gpt_forgets=[errors("GPTs", word) for word in ("be", "dry")])
+claim_order(gpt_at_be_over_dry=[errors("GPTs", word) for word in ("be", "dry")])
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(7.6, 4.4))[1]
-looks = (("C0", 96), ("C2", 92), ("C1", 64), ("0.6", 54))  # color, and height of the name
+looks = (("C0", 98), ("C2", 93), ("C1", 68), ("0.6", 54))  # color, and height of the name
 for (name, right), (color, height) in zip(found.items(), looks, strict=True):
     ax.plot(right.mean(1), "o-", color=color, linewidth=3)
     ax.plot(right, color=color, linewidth=0.8, alpha=0.5)
     ax.text(3.1, height, name, color=color, va="center")
 ax.axhline(bag(learn, judge), color="0.4", linestyle=":")
 ax.text(1.6, bag(learn, judge) + 1, "a bag of all words", color="0.3", fontsize=10)
-places = ["would\nnext: be", "be\nnext: dry", "dry\nnext: but, .", "full stop\nthe end"]
+places = ["would\nnext: be", "be\nnext: dry", "dry\nnext: .", "full stop\nthe end"]
 ax.set_xticks(range(4), places)
-ax.set(xlim=(-0.1, 4.2), ylim=(44, 102), ylabel="right (%), chance is 50")
-ax.set_title("A GPT shows the topic only where it predicts with it")
-figure("objective", alt="GPTs 58, 93, 58, 64 per cent; masked networks 87 or more everywhere.")
+ax.set(xlim=(-0.1, 4.2), ylim=(44, 102), ylabel="right (%), chance is 50; thin: seeds")
+ax.set_title("In a GPT the topic stands out where it predicts with it")
+figure("objective", alt="GPTs 65, 94, 67, 68 per cent; masked networks 92 or more everywhere.")
 
 # %% [markdown]
-# There it is: 93 %. **Two examples find the topic in a GPT at *be*, where it predicts with it, and hardly one word before or after. In networks that fill in masked words they find it all along**, even at the full stop. (Thin lines are seeds. In larger language models, too, vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
+# There it is: 94 %. **In a GPT the topic stands out at *be*, where it predicts with it, and much less one word before or after. In networks trained by the rule of 10.3 it stands out at each word**, for each may be wrong, or one that they must predict. (In larger language models vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
 #
-# It isn't gone, though: with all 14 examples a probe finds the topic at a GPT's *dry* in 89 % (in untrained vectors in 68; tested). And all this on 23 statements of four templates.
+# To stand out is to be found from two examples. From all twelve a probe is right at a GPT's *dry* in 90 % (in untrained vectors in 69; tested): nothing is gone. And all this is on twelve statements of two templates.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 20 minutes).** Why does an encoder show the topic at a *dry* that it sees? Is it the work of the 10 % random words, of the 10 % that stay, or of neither? Train encoders by other rules (40 seconds for four seeds), and complete the table with means and standard errors over the seeds. Which rows differ by more than two standard errors of their difference? Do the columns agree?
+# > **Exercise 10.4 (investigate, 20 minutes).** An encoder shows the topic at a *dry* that it sees. Is that the work of the 10 % random words, of the 10 % that stay, or of neither? Train encoders by other rules (40 seconds for four seeds), and complete the table with means and standard errors over the seeds, on all statements with *dry*. Which rows differ by more than two standard errors of their difference?
 # >
 # > ```python
-# > def rule(other):  # what happens to the words that don't become [MASK]
+# > def rule(other):  # words that don't become [MASK] are treated as if this had been their kind
 # >     def task(x, g):
 # >         draw, kind = torch.rand(2, *x.shape, generator=g).to(device)
 # >         word = torch.randint(4, len(ids), x.shape, generator=g).to(device)
@@ -666,23 +668,23 @@ figure("objective", alt="GPTs 58, 93, 58, 64 per cent; masked networks 87 or mor
 # >
 # >     return task
 # >
-# > models = [pretrain(seed, rule(0.85)) for seed in range(4)]  # all random; 0.95: all stay
-# > probe(models, learn, judge), probe(models)  # a number for each seed
+# > models = [pretrain(seed, rule(0.85)) for seed in range(4)]
+# > probe(models)  # right in per cent, for each seed
 # > ```
 #
-# |of the chosen words, right (%) at *dry*|in *would be dry*|in all statements with *dry*|
-# |---|---|---|
-# |80 % masked, 10 % random, 10 % stay|92|87|
-# |80 % masked, 20 % random (`rule(0.85)`)|||
-# |80 % masked, 20 % stay (`rule(0.95)`)|||
-# |all masked (`rule(0.0)`)|||
+# |of the chosen words|right at *dry*, %|
+# |---|---|
+# |80 % masked, 10 % random, 10 % stay|87 ± 3|
+# |80 % masked, 20 % random (`rule(0.85)`)||
+# |80 % masked, 20 % stay (`rule(0.95)`)||
+# |all masked (`rule(0.0)`)||
 #
-# > <details><summary>What we found</summary>In <em>would be dry</em> 92 ± 4, 86 ± 4, 82 ± 5 and 64 ± 4: the first three rows differ from the last by three errors or more, and not by two from each other. In all statements 87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4: there words that stay do little alone, and the whole rule is ahead of them. So an encoder that is never asked for a word that it sees, and never sees a wrong one, keeps less of the topic there. Random words do it in both columns; what words that stay add, four seeds don't settle. (Wettig et al. 2023 study the rule in large models.)</details>
+# > <details><summary>What we found</summary>87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4. The whole rule is ahead of words that stay alone (by 2.8 errors) and of masks alone (5.4), random words alone are ahead of masks alone (3.4); the other three pairs are within two errors. So an encoder that never sees a wrong word, and is never asked for one that it sees, shows little of the topic there, and random words make the difference; what words that stay add to them, four seeds can't tell. (Wettig et al. 2023 study the rule in large models.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** What its objective needs. To fill in masked words, an encoder brings the topic of its statement to *dry*, and to other words, where two examples find it. In a GPT they find it where it predicts with it, if the thing has come already.
+# - **What does attention learn if it may look both ways?** What its objective needs. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to each word, where two examples find it. In a GPT it stands out where it predicts with it.
 # - An encoder: the block you know without the causal mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, other words, heads switched off, many labels.
 #

@@ -398,7 +398,7 @@ sure = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
 claim(know_nobody_in_training=sum(sure))
 
 # %% [markdown]
-# The time has moved to the end, and *nobody* to the front. With the time in front, as in training, all sixteen are right about *nobody*, on statements they have learned from. With the time at the end four are, four are right in half of the cases, and eight say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns; 10c.4 tries it.
+# The time has moved to the end, and *nobody* to the front. With the time in front, as in training, all sixteen are right about *nobody*, on statements they have learned from. With the time at the end four mostly are, four are right in half of the cases, and eight say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns; 10c.4 tries it.
 #
 # So the unit is the template, not the statement: 896 test statements are fourteen questions.
 #
@@ -455,7 +455,7 @@ claim(gain_of_an_ensemble=np.mean([together[k] - right[k].mean() for k in kinds]
 claim(ensembles_ahead_of_their_mean=sum(together[k] > right[k].mean() for k in kinds))
 
 # %% [markdown]
-# It is ahead of the mean of its members, by three or four points on average, and nothing had to be chosen. Against the network that validation would have chosen it wins twice and loses twice. And what most members get wrong, an ensemble usually gets wrong, too.
+# It is ahead of the mean of its members, by three or four points on average, and nothing had to be chosen. Against the network that validation would have chosen it wins twice (once by less than a point) and loses twice. And what most members get wrong, an ensemble usually gets wrong, too.
 #
 # **The second: train for longer.** An ensemble costs four trainings. What does *one* network do with as many steps, 6,000, a third of them for pre-training as before? That takes too long here, so we have recorded them, and for three other draws of the templates, too. (With BERT, too, usual recipes often stop too soon: Zhang et al. 2021.)
 
@@ -497,7 +497,7 @@ figure(
 #
 # So at this learning rate there is a winner for these tiny statements, and 1,500 steps were too few to see it. Why it wins we don't know (in pre-training it has a target at every word, the bidirectional ones at 15 % of them). And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 #
-# **The third: ask what the data don't say.** Where it matters, *nobody* comes after a time. So say that the time is of no importance: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though 41 of its 64 statements, but for the time, are not.
+# **The third: ask what the data don't say.** Where it matters, *nobody* comes after a time. So say that the time is of no importance: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though 41 of its 64 statements occur in training, apart from the time.
 
 # %% tags=["nbval-ignore-output"]
 from dataclasses import replace
