@@ -323,7 +323,7 @@ for k in others:
 claim(lead_over_the_others=right[first].mean() - np.mean([right[k].mean() for k in others]))
 
 # %% [markdown]
-# If all kinds were equal, the best of four would still lead the others, by 5.5 points on average, and by 13 once in a hundred times (drawn at random, with the scatter above; tested). This one leads them by 13: clearly over the bidirectional kinds. Over the causal ones that aren't pre-trained it is one and a half standard errors, and four seeds are few: a hint, no proof.
+# If all kinds were equal, the best of four would still lead the others, by 5.5 points on average, and by 13 once in a hundred times (drawn at random, with the scatter above for all kinds; tested). This one leads them by 13: clearly over the bidirectional kinds. Over the causal ones that aren't pre-trained it is one and a half standard errors, and four seeds are few: a hint, no proof.
 #
 # It doesn't even take a new seed. Move 64 of the statements to the end of the list, unchanged, and each becomes another network ([tested](../tests/test_encoder_lesson.py)). On your machine gradients are added up in another order, and the dots lie elsewhere, too.
 #
@@ -365,7 +365,7 @@ figure(
 )
 
 # %% [markdown]
-# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance: its pairs don't reach from *not* over *a* to *dry*. Most networks have learned it. But in five or six rows networks of one kind range from nearly always right to mostly wrong. A row is 7 points of the whole. Why do they differ? Look at the one on top, *nobody found the cake dry today*.
+# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance: its pairs don't reach from *not* over *a* to *dry*. Most networks have learned it. But in five or six rows networks of one kind range from nearly always right to mostly wrong. Each row is worth 7 points. Why do they differ? Look at the one on top, *nobody found the cake dry today*.
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, using only words seen above, and note the right answers first.
 
@@ -493,11 +493,11 @@ figure(
 # %% [markdown]
 # One network that trains four times as long is ahead of four that are asked together: on average, in every kind. **And now the kinds come apart**: seven of the eight causal networks lie above all eight bidirectional ones, and the pre-trained ones among them are nearly always right. Is it because the bidirectional ones must read the last token? With `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average: no.
 #
-# Is it *these* questions? In part. In three other draws of the templates (one network each, so look for agreement, not at distances) the causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are twice behind bidirectional ones with it.
+# Is it *these* questions? In part. In three other draws of the templates (one network each, so look for agreement, not at distances) the causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are behind pre-trained bidirectional ones in two of the three.
 #
 # So at this learning rate there is a winner for these tiny statements, and 1,500 steps were too few to see it. Why it wins we don't know (in pre-training it has a target at every word, the bidirectional ones at 15 % of them). And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 #
-# **The third: ask what the data don't say.** Where it matters, *nobody* comes after a time. So say that the time is of no importance: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though 41 of its 64 statements occur in training, apart from the time.
+# **The third: ask what the data don't say.** Where *nobody* matters in training, it comes after a time. So tell the network that the time does not: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though 41 of its 64 statements occur in training, apart from the time.
 
 # %% tags=["nbval-ignore-output"]
 from dataclasses import replace
