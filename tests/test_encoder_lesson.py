@@ -137,16 +137,26 @@ def test_a_head_set_to_its_mean_brings_as_little_as_one_set_to_zero(lesson):
 
 @pytest.mark.lesson
 def test_counts_of_the_whole_text_tell_the_topic_if_one_knows_how_many_there_are(lesson):
-    """Latent semantic analysis, with as many numbers a statement as there are topics, or others."""
-    (known, topics), (new, new_topics), size = lesson["known"], lesson["new"], len(lesson["ids"])
-    batches = lesson["tokens"], lesson["our_batch"](known), lesson["our_batch"](new)
-    parts = [count_words(x, size, lowest=4) for x in batches]
-    rare = torch.log(len(parts[0]) / parts[0].count_nonzero(0).clamp(min=1))
-    text, *both = (counts * rare for counts in parts)
-    lists = torch.linalg.svd(text - text.mean(0), full_matrices=False).Vh
-    for n, right in ((2, 50), (4, 87), (5, 86), (8, 80), (32, 63)):
-        v, v_new = (counts @ lists[:n].T for counts in both)
-        assert lesson["ask"](v, topics, v_new, new_topics) == pytest.approx(right, abs=2)
+    """Latent semantic analysis: of the numbers a statement, five are best on validation."""
+    size, (_, validation, _) = len(lesson["ids"]), statements()
+    counts = count_words(lesson["tokens"], size, lowest=4)
+    rare = torch.log(len(counts) / counts.count_nonzero(0).clamp(min=1))
+    lists = torch.linalg.svd(counts * rare, full_matrices=False).Vh
+
+    def right(n, known, new):
+        both = [count_words(lesson["our_batch"](part[0]), size, lowest=4) for part in (known, new)]
+        v, v_new = (one * rare @ lists[:n].T for one in both)
+        return lesson["ask"](v, known[1], v_new, new[1])
+
+    known, new = lesson["known"], lesson["new"]
+    held_out = lesson["with_dry"](validation)
+    sizes = (2, 3, 4, 5, 6, 7, 8, 16, 32)
+    assert max(sizes, key=lambda n: right(n, known, held_out)) == 5
+    found = {n: right(n, known, new) for n in sizes}
+    assert found[2] == pytest.approx(50, abs=2)
+    assert found[5] == pytest.approx(88, abs=2)
+    assert found[32] == pytest.approx(65, abs=2)
+    assert right(5, *take_would_be_dry(lesson)) == 100
 
 
 @pytest.mark.lesson

@@ -33,7 +33,7 @@ device = setup("10_encoder", seed=42)
 #
 # A *round of funding* is not a *round of drinks*. In BERT (uncased), the best-known encoder, both are token 2461, and so the same row of its embedding table. Two meanings, one vector.
 #
-# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label for lesson 10c, 1 if it turned out well. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896), but their halves do: what is new is the combination.
+# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label for lesson 10c, 1 if it turned out well. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896), but they share their parts: what is new is the combination.
 
 # %%
 train, validation, test = statements()
@@ -44,12 +44,12 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, f"{one.text:68}", one.template)
 
 # %% [markdown]
-# In ours, *dry* plays this part: one sense, but bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
+# In our text, *dry* plays that part: one sense, but bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
 #
-# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry* if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
+# **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry*, in per cent of their length, if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
 
 # %% tags=["predict"]
-guess = None  # a distance, such as 0.5
+guess = None  # per cent
 
 # %%
 from coursekit.layers.attention import MultiHeadAttention, allow_present, attend, attend_past
@@ -64,7 +64,7 @@ for rule in (attend_past, attend):
     torch.manual_seed(42)  # the same weights for both
     vectors, layer = nn.Embedding(len(ids), 32), MultiHeadAttention(32, 4, rule)
     cake, walk = (layer(vectors(encode(f"we had a dry {s}"))) for s in ("cake", "walk"))
-    distance[rule] = (cake[0, 3] - walk[0, 3]).norm().item()
+    distance[rule] = 100 * ((cake[0, 3] - walk[0, 3]).norm() / walk[0, 3].norm()).item()
 compare_guess(guess, distance[attend_past])
 claim(distance_past=distance[attend_past], distance_both_ways=distance[attend])
 
@@ -81,7 +81,7 @@ for ax, (title, allowed) in zip(axes, panels.items(), strict=True):
 figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
-# Exactly zero: the word that decides comes later; without the mask, they differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; for understanding a word in one pass it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an encoder.
+# Exactly zero: the word that decides comes later; without the mask, they differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; to understand a word, it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an encoder.
 #
 # ## 10.2 The layer, and texts of different lengths
 #
@@ -241,7 +241,7 @@ def our_batch(texts):
 
 
 # %% tags=["stub"]
-def hide_tokens(tokens, draw, kind, word): ...  # four times (B, T)
+def hide_tokens(tokens, draw, kind, word): ...  # four times (B, T) -> a dictionary
 
 
 # %% tags=["check"]
@@ -419,7 +419,7 @@ for ax, (name, one, (text, dry, _)) in zip(axes, panels, strict=True):
 figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Each line is an attention weight, from seed 0, the clearest. Untrained, *dry* reads all words fairly evenly. Trained, one head, in orange, gives most of its weight to *cake*, on either side; another reads *today*. In seeds 2 and 3 *cake* gets less; in seed 1 only a little more than untrained. And in a sentence where *cake* is further away, only seeds 0 and 2 read it.
+# Each line is an attention weight, from seed 0, the clearest here. Untrained, *dry* reads all words fairly evenly. Trained, one head, in orange, gives most of its weight to *cake*, on either side; another reads *today*. In seeds 2 and 3 *cake* gets less; in seed 1 hardly more than untrained. And in a sentence where *cake* is further away, only seeds 0 and 2 read it.
 #
 # ## 10.5 What does its vector know?
 #
@@ -496,58 +496,40 @@ compare_guess(guess, both)
 claim(probe_before_any_layer=table_row, probe_after_one=one_layer, probe_after_both=both)
 claim(probe_untrained=no_training, probe_of_the_full_stop=full_stop)
 
-
-# %% [markdown]
-# Every classifier needs a baseline; here are two, without a network. A **bag of words** counts *all* words of a statement and gives rare words more weight (tf–idf). **Latent semantic analysis** (LSA, Deerwester et al. 1990) squeezes these counts into a few numbers, chosen to describe the 2,176 training statements as well as possible. We keep four, for we know that there are four domains.
-
-# %%
+# %% tags=["figure", "folded", "nbval-ignore-output"]
 counts = [count_words(x, len(ids), lowest=4) for x in (tokens, *map(our_batch, (texts, new[0])))]
 rare = torch.log(len(tokens) / counts[0].count_nonzero(0).clamp(min=1))  # fewer statements: more
 of_all, of_known, of_new = (each * rare for each in counts)
+lists = torch.linalg.svd(of_all, full_matrices=False).Vh[:5].T  # five weighted lists of words
 bag = ask(of_known, topics, of_new, new[1])
-lists = torch.linalg.svd(of_all - of_all.mean(0), full_matrices=False).Vh[:4].T  # four, of words
 lsa = ask(of_known @ lists, topics, of_new @ lists, new[1])
-claim(bag_of_the_statement=bag, statement_in_four_numbers=lsa)
-
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(7.6, 4.2))[1]
 for k, (name, right) in enumerate(rows.items()):
     ax.barh(name, right.mean() - 50, 0.86, left=50, color="C1", alpha=0.35)
     for seed, one in enumerate(right):
         ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=10)
 ax.axvline(50, color="0.3", linewidth=1)
-ax.set(xlim=(44, 100), ylim=(len(rows) - 0.5, -0.5))
-ax.set_xlabel("right (%), chance is 50; bars: means, digits: seeds")
 for name, right in {"a bag of\nall words": bag, "LSA": lsa}.items():
     ax.axvline(right, color="0.4", linestyle=":")
     ax.text(right + 0.6, 0, name, color="0.3", fontsize=10, va="center")
-ax.set_title("After both layers two examples are enough")
+ax.set(xlim=(44, 100), ylim=(4.5, -0.5), title="After both layers two examples are enough")
+ax.set_xlabel("right (%), chance is 50; bars: means, digits: seeds")
 figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to 95 after both.")
 
 # %% [markdown]
 # **An embedding can't tell; after two layers two examples are enough**, seven times out of eight. Such a vector, another one in each context, is called a **contextual embedding**.
 #
-# LSA is as good, if it keeps the right number: with two numbers it is right in 50 %, with 32 in 63 (tested). But it describes a statement, the encoder each word in it.
-#
 # Does *dry* have two meanings now? That isn't shown. The probe is right at the full stop, too, three times out of four, and a full stop has no meaning of its own. It finds the topic of the *statement*.
 #
-# ## 10.6 Which head brings it?
-#
-# Is it the head that reads *cake*? First, how much weight does each head of the last layer put, at *dry*, on all words of the topic, on average over the new statements?
+# The dotted lines are baselines without a network. A **bag of words** counts all words of a statement, rare ones more (tf–idf). **Latent semantic analysis** (LSA, Deerwester et al. 1990) describes it by five numbers: how much it has of five lists of words which often occur together in the 2,176 statements that the encoder has read, too. It does as well as the encoder. But it describes a statement, the encoder each word in it.
 
-# %% tags=["nbval-ignore-output"]
-topic_words = {word for name in ("kitchen", "weather") for word in " ".join(DOMAINS[name]).split()}
-topic_ids = torch.tensor([ids[word] for word in topic_words - {"dry"}], device=device)
-x, weight = our_batch(new[0]), []  # a row for each seed, a column for each head
-row, at = (x == ids["dry"]).nonzero(as_tuple=True)
-for model in encoders:
-    read = look(model, x)[row, :, at]  # by dry: (statements, heads, words)
-    on_topic = read * torch.isin(x, topic_ids)[row, None]
-    weight.append(on_topic.sum(-1).mean(0).cpu().numpy())
+# %%
+claim(bag_of_the_statement=bag, statement_in_five_numbers=lsa)
 
 # %% [markdown]
-# Now switch one head off at a time, an **ablation**: zero takes the place of its output (taking its mean gives nearly the same: tested). How many points does a new probe lose?
+# ## 10.6 Which head brings it?
+#
+# Is it the head that reads *cake*? Switch one head of the last layer off at a time, an **ablation**: zero takes the place of its output (taking its mean gives nearly the same: tested). How many points does a new probe lose?
 
 
 # %% tags=["nbval-ignore-output"]
@@ -558,30 +540,28 @@ def without_head(model, head):
     return rest
 
 
-lost = []  # a row for each seed, a column for each head
-for seed, model in enumerate(encoders):
-    rest = probe([without_head(model, head) for head in range(4)])
-    lost.append(rows["after both layers"][seed] - rest)
-by_reader = [loss[seen.argmax()] for seen, loss in zip(weight, lost, strict=True)]
-by_others = [np.delete(loss, seen.argmax()) for seen, loss in zip(weight, lost, strict=True)]
-claim(lost_without_the_reader=np.mean(by_reader), lost_without_another=np.mean(by_others))
-
+x, lost = our_batch(["we had a dry cake today ."]), []  # a row for each seed
+readers = [look(model, x)[0, :, 4, 5].argmax().item() for model in encoders]  # of cake, at dry
+for model, whole in zip(encoders, rows["after both layers"], strict=True):
+    lost.append(whole - probe([without_head(model, head) for head in range(4)]))
+of_readers = np.mean([loss[head] for loss, head in zip(lost, readers, strict=True)])
+of_others = (np.sum(lost) - 4 * of_readers) / 12
+claim(lost_without_the_reader=of_readers, reader_costs_more=of_readers - of_others)
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(6.8, 3.8))[1]
-for seed in range(4):
-    ax.scatter(weight[seed], lost[seed], s=110, marker=f"${seed}$")
-ax.axhline(0, color="0.3", linewidth=1)
-idle, busy = weight[2].argsort()[-2], lost[0].argsort()[-2]
-ax.text(weight[2][idle] + 0.012, lost[2][idle] + 1, "much weight, nothing lost", fontsize=10)
-ax.text(weight[0][busy] + 0.012, lost[0][busy], "little weight, much lost", fontsize=10)
-ax.set(
-    xlabel="weight on the topic", ylabel="points lost", title="A weight is a hint, with exceptions"
-)
-figure("heads", alt="More weight, more lost, up to 0.59 and 38 points; two labelled exceptions.")
+axes = plt.subplots(1, 4, figsize=(9, 2.9), sharey=True)[1]
+for seed, ax in enumerate(axes):
+    colors = ["C1" if head == readers[seed] else "0.7" for head in range(4)]
+    ax.bar(["1", "2", "3", "4"], lost[seed], color=colors)
+    ax.set(title=f"seed {seed}", xlabel="head")
+    ax.grid(axis="x", visible=False)
+axes[0].set_ylabel("points lost")
+axes[0].text(1.6, 24, "reads\ncake", color="C1")
+axes[0].figure.suptitle("The head that reads cake matters, but not in each network")
+figure("heads", alt="Without the head that reads cake 38, 10, 20 and 3 points are lost, by seed.")
 
 # %% [markdown]
-# Each mark is a head, the digit its seed. Weight and loss go together: 18 points are lost on average without the head that reads the topic most, 4 without another. But one head of seed 2 reads a good deal, and nothing is lost without it; one of seed 0 reads little, and costs 16 points; and in seed 3 no head costs much. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019, Serrano and Smith 2019), and even then another head may stand in. After all, these heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020).
+# In seeds 0, 1 and 2 most is lost without the head that reads *cake* most, in orange. But in seed 3 it gives half of its weight to *cake* and is hardly missed, and in seed 0 another head costs 16 points. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019; heads: Michel, Levy and Neubig 2019), and even then another head may stand in. After all, these heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020).
 #
 # ## 10.7 Where does a GPT have it?
 #
@@ -612,7 +592,7 @@ causal_masked = [pretrain(seed, hide_some, causal=True) for seed in range(4)]
 claim(masked_at_dry=probe(causal_masked, learn, judge).mean())
 
 # %% [markdown]
-# 96 %. The right side isn't needed here; it is the **objective**, what a network has to predict, and from what. At *dry* a GPT has to predict what comes after, the full stop, and the topic is no help. One word earlier it would help, for there the GPT has to predict a word like *dry*. Ask all networks, at all these words.
+# 96 %. The right side isn't needed here; it is the **objective**: what has to be predicted, how often, and from what. At *dry* a GPT has to predict what comes after, the full stop, and the topic is no help. One word earlier it would help, for there the GPT has to predict a word like *dry*. Ask all networks, at all these words.
 
 # %% tags=["nbval-ignore-output"]
 networks = {"encoders": encoders, "causal, masked": causal_masked, "GPTs": gpts}
@@ -622,6 +602,8 @@ for name, models in networks.items():
     found[name] = np.array([probe(models, learn, judge, w) for w in ("would", "be", "dry", ".")])
 claim(gpt_at_be=found["GPTs"][1].mean(), gpt_at_would=found["GPTs"][0].mean())
 claim(encoder_at_its_lowest=found["encoders"].mean(1).min())
+
+# %% tags=["nbval-ignore-output"]
 x = our_batch(judge[0])  # errors are compared on the same statements
 wrong = {name: [Score(100 - one, on=x) for one in found[name].mean(1)] for name in networks}
 claim_order(objective_matters=[wrong[name][2] for name in ("causal, masked", "GPTs")])
@@ -641,9 +623,9 @@ ax.set_title("In a GPT the topic stands out where it predicts with it")
 figure("objective", alt="GPTs 65, 94, 67, 68 per cent; masked networks 92 or more everywhere.")
 
 # %% [markdown]
-# There it is: 94 %. **In a GPT the topic stands out, that is, two examples find it, at *be*, where it predicts with it; much less one word before or after. In networks trained by the rule of 10.3 it stands out at each word**, for each may be wrong, or one that they must predict. (In larger language models vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
+# There it is: 94 %. **In a GPT the topic stands out, that is, two examples find it, at *be*, where it predicts with it; much less one word before or after. In networks trained by the rule of 10.3 it stands out at all four**, probably because each may be wrong, or one that they must predict. (In larger language models vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
 #
-# With all twelve examples a probe is right at a GPT's *dry* in 90 % (in untrained vectors in 69; tested): most of it is still there. And twelve statements of two templates are few.
+# Three reservations. With all twelve examples a probe is right at a GPT's *dry*, too, 90 % of the time (in untrained vectors 69): most of it is still there. LSA tells the twelve statements apart without error (both tested); what is new is *where* in a network the topic lies. And twelve statements from two templates is a small sample.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.4 (investigate, 20 minutes).** An encoder shows the topic at a *dry* that it sees. Is that the work of the 10 % random words, of the 10 % that stay, or of neither? Train encoders by other rules (40 seconds for four seeds), and complete the table with means and standard errors over the seeds, on all statements with *dry*. Which rows differ by more than three standard errors of their difference?
@@ -669,12 +651,12 @@ figure("objective", alt="GPTs 65, 94, 67, 68 per cent; masked networks 92 or mor
 # |80 % masked, 20 % stay (`rule(0.95)`)||
 # |all masked (`rule(0.0)`)||
 #
-# > <details><summary>What we found</summary>87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4. The whole rule and random words alone are ahead of masks alone, by 5.4 and 3.4 errors; the other pairs are within three, and with four seeds and six pairs two are too few. So an encoder that never sees a wrong word, and is never asked for one that it sees, shows little of the topic there. Random words help; whether more than words that stay, four seeds can't tell. (Wettig et al. 2023 study the rule in large models.)</details>
+# > <details><summary>What we found</summary>87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4. The whole rule and random words alone are ahead of masks alone, by 5.4 and 3.4 errors; the other pairs are within three, and with four seeds and six pairs two are too few. So an encoder that never sees a wrong word, and is never asked for one that it sees, shows little of the topic there. Random words help; whether more than words that stay, four seeds can't tell. (For large models, fine-tuned afterwards, Wettig et al. 2023 take the rule up again.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** What its objective needs. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to each word, where two examples find it. In a GPT it stands out where it predicts with it.
+# - **What does attention learn if it may look both ways?** What its objective needs. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to *dry* and to other words, where two examples find it. In a GPT it stands out where it predicts with it.
 # - An encoder: the block you know without the causal mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, other words, heads switched off, many labels.
 #
