@@ -181,16 +181,17 @@ def _read_number(answer: Any) -> float | None:
 
 
 def _factor(answer: Tensor, expected: Tensor, where: tuple[int, ...], tolerance: float) -> str:
-    """Say by which factor an element is off, and whether all of them are off by the same."""
+    """Say by which factor an element is off, if all of them are off by the same."""
     finite = torch.isfinite(answer[where]) and torch.isfinite(expected[where])
     if not finite or not expected[where]:
         return ""
     factor = answer[where] / expected[where] + 0.0  # never -0
     if f"{factor:.4g}" == "1":
         return f", off by {answer[where] - expected[where]:.1e}"
-    everywhere = torch.allclose(answer, factor * expected, rtol=tolerance, atol=tolerance)
+    if not torch.allclose(answer, factor * expected, rtol=tolerance, atol=tolerance):
+        return ""
     many = int((expected != 0).sum()) > 1
-    return f", {'everywhere ' * (everywhere and many)}off by a factor of {factor:.4g}"
+    return f", {'everywhere ' * many}off by a factor of {factor:.4g}"
 
 
 def _copies(case: tuple[Any, ...]) -> list[Any]:

@@ -29,9 +29,9 @@ from coursekit.notebook.widgets import type_text
 device = setup("10_encoder", seed=42)
 
 # %% [markdown]
-# ## 10.1 One word, two meanings
+# ## 10.1 One word, two contexts
 #
-# A *round of funding* is not a *round of drinks*. In BERT (uncased), the best-known encoder, both are token 2461, and so the same row of its embedding table. Two meanings, one vector.
+# A dry cake is a failure, a dry walk a pleasure. Yet both *dry* are the same token, and so the same row of the embedding table: one vector for both. (In BERT, uncased, even the *round* of *a round of funding* and of *a round of drinks* is token 2461 in both, with two meanings.)
 #
 # We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label for lesson 10c, 1 if it turned out well. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896), but they share their parts: what is new is the combination.
 
@@ -44,7 +44,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(one.label, f"{one.text:68}", one.template)
 
 # %% [markdown]
-# In our text, *dry* plays that part: one sense, but bad for a cake and good for a walk. An embedding can't tell the two apart. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
+# An embedding can't tell a cake's *dry* from a walk's. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
 #
 # **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry*, in per cent of their length, if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
 
@@ -131,7 +131,7 @@ def encoder_layer(x, allowed, block):
 
 
 # %% [markdown]
-# The encoder is a stack of these. Before the first, each token gets the sum of two vectors, one for the word and one for its position, normalised. Ours is small, 32 channels and two layers, so that it trains in seconds. (`causal` puts the mask of lesson 6 back on; `depth` stops after so many layers, to look inside.)
+# The encoder is a stack of these. Before the first, each token gets the sum of two vectors, one for the word and one for its position, normalised. Ours is small, 32 channels and two layers, so that it trains in seconds. (`causal` puts the mask of lesson 6 back on; `depth` stops after that many layers, to look inside.)
 
 # %%
 from coursekit.layers.block import Block, FeedForward
@@ -257,7 +257,7 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Now train, on the statements without their labels: four encoders, which differ by their seed, and four GPTs. These are the same network with the causal mask on, trained for as many steps; but they predict *every* next word.
+# Now train, on the statements without their labels: four encoders, which differ by their seed, and four GPTs. These are the same network with the causal mask on, trained for as many steps, at the same learning rate (none was tuned); but they predict *every* next word.
 #
 # (`hide_some` and `next_words` make inputs and targets; `fit` runs the five lines of lesson 2.)
 
@@ -332,9 +332,9 @@ for name, by_seed in (("encoders", both_sides), ("GPTs", words_before)):
 claim_order(both_sides_beat_the_gpt=loss)
 
 # %% [markdown]
-# **In one pass, reading both sides pays**: more than half a nat.
+# **In one pass, reading both sides pays**: more than half a nat. In 72 passes, one for each word of the vocabulary, a GPT can read both sides, too, and then it beats the encoder by as much.
 #
-# <details><summary>Can't a GPT be shown the right side?</summary>It can, in 72 passes instead of one: put each of the 72 words into the blank, and ask how probable the whole statement becomes. Then the GPT beats the encoder by half a nat (<a href="../tests/test_encoder_lesson.py">tested</a>, as is everything marked <em>tested</em> below).</details>
+# <details><summary>How?</summary>Put each of the 72 words into the blank, and ask how probable the whole statement becomes (<a href="../tests/test_encoder_lesson.py">tested</a>, as is everything marked <em>tested</em> below).</details>
 #
 # And in one pass an encoder gives a vector for each word, which has seen both sides. After further training, search and classification work with such vectors. What is in one?
 #
@@ -419,7 +419,7 @@ for ax, (name, one, (text, dry, _)) in zip(axes, panels, strict=True):
 figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Each line is an attention weight, from seed 0, the clearest here. Untrained, *dry* reads all words fairly evenly. Trained, one head, in orange, gives most of its weight to *cake*, on either side; another reads *today*. In seeds 2 and 3 *cake* gets less; in seed 1 hardly more than untrained. And in a sentence where *cake* is further away, only seeds 0 and 2 read it.
+# Each line is an attention weight, from seed 0, the clearest here. Untrained, *dry* reads all words fairly evenly. Trained, one head, in orange, gives most of its weight to *cake*, on either side; another reads *today*, a third *had* or *found*. In seeds 2 and 3 *cake* gets less; in seed 1 hardly more than untrained. And in a sentence where *cake* is further away, only seeds 0 and 2 read it.
 #
 # ## 10.5 What does its vector know?
 #
@@ -517,11 +517,11 @@ ax.set_xlabel("right (%), chance is 50; bars: means, digits: seeds")
 figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to 95 after both.")
 
 # %% [markdown]
-# **An embedding can't tell; after two layers two examples are enough**, seven times out of eight. Such a vector, another one in each context, is called a **contextual embedding**.
+# **An embedding can't tell; after two layers two examples are enough**, seven times out of eight. Such a vector, a different one in each context, is called a **contextual embedding**.
 #
-# Does *dry* have two meanings now? That isn't shown. The probe is right at the full stop, too, three times out of four, and a full stop has no meaning of its own. It finds the topic of the *statement*.
+# Is it the topic of *dry*? The probe is right at the full stop, too, three times out of four, and a full stop has no topic of its own. So it finds that of the *statement*.
 #
-# The dotted lines are baselines without a network. A **bag of words** counts all words of a statement, rare ones more (tf–idf). **Latent semantic analysis** (LSA, Deerwester et al. 1990) describes it by five numbers: how much it has of five lists of words which often occur together in the 2,176 statements that the encoder has read, too. It does as well as the encoder. But it describes a statement, the encoder each word in it.
+# The dotted lines are baselines without a network. A **bag of words** counts all words of a statement, rare ones more (tf–idf). **Latent semantic analysis** (LSA, Deerwester et al. 1990) describes it by five numbers: how much it has of five lists of words which often occur together in the 2,176 statements that the encoder has read, too. It does as well as the encoder (with four numbers 50 %; validation chose five: tested). But it describes a statement; the encoder, each word in it. At which words, and why? That is 10.7.
 
 # %%
 claim(bag_of_the_statement=bag, statement_in_five_numbers=lsa)
@@ -557,11 +557,11 @@ for seed, ax in enumerate(axes):
     ax.grid(axis="x", visible=False)
 axes[0].set_ylabel("points lost")
 axes[0].text(1.6, 24, "reads\ncake", color="C1")
-axes[0].figure.suptitle("The head that reads cake matters, but not in each network")
+axes[0].figure.suptitle("The head that reads cake matters, but not in every network")
 figure("heads", alt="Without the head that reads cake 38, 10, 20 and 3 points are lost, by seed.")
 
 # %% [markdown]
-# In seeds 0, 1 and 2 most is lost without the head that reads *cake* most, in orange. But in seed 3 it gives half of its weight to *cake* and is hardly missed, and in seed 0 another head costs 16 points. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019; heads: Michel, Levy and Neubig 2019), and even then another head may stand in. After all, these heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020).
+# In seeds 0, 1 and 2 most is lost without the head that reads *cake* most, in orange; in seed 1, though it gives *cake* only a quarter of its weight. In seed 3 it gives half and is hardly missed, and in seed 0 another head costs 16 points, too. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019; heads: Michel, Levy and Neubig 2019), and even then another head may stand in. After all, these heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020).
 #
 # ## 10.7 Where does a GPT have it?
 #
@@ -623,9 +623,9 @@ ax.set_title("In a GPT the topic stands out where it predicts with it")
 figure("objective", alt="GPTs 65, 94, 67, 68 per cent; masked networks 92 or more everywhere.")
 
 # %% [markdown]
-# There it is: 94 %. **In a GPT the topic stands out, that is, two examples find it, at *be*, where it predicts with it; much less one word before or after. In networks trained by the rule of 10.3 it stands out at all four**, probably because each may be wrong, or one that they must predict. (In larger language models vectors lose the past from layer to layer and gain the future: Voita, Sennrich and Titov 2019.)
+# There it is: 94 %. **In a GPT two examples find the topic at *be*, where it predicts with it, and much less often one word before or after.** In networks trained by the rule of 10.3 they find it at all four words, probably because each may be wrong, or one that must be predicted.
 #
-# Three reservations. With all twelve examples a probe is right at a GPT's *dry*, too, 90 % of the time (in untrained vectors 69): most of it is still there. LSA tells the twelve statements apart without error (both tested); what is new is *where* in a network the topic lies. And twelve statements from two templates is a small sample.
+# <details><summary>What this doesn't show</summary>That the topic is gone from a GPT's <em>dry</em>: with all twelve examples a probe is right there 90 % of the time (in untrained vectors 69), so most of it remains. That a network is needed: LSA tells the twelve statements apart without error (both tested); what is new is <em>where</em> in a network the topic lies. And twelve statements from two templates is a small sample. In larger language models, vectors lose the past from layer to layer and gain the future (Voita, Sennrich and Titov 2019).</details>
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.4 (investigate, 20 minutes).** An encoder shows the topic at a *dry* that it sees. Is that the work of the 10 % random words, of the 10 % that stay, or of neither? Train encoders by other rules (40 seconds for four seeds), and complete the table with means and standard errors over the seeds, on all statements with *dry*. Which rows differ by more than three standard errors of their difference?
@@ -651,15 +651,15 @@ figure("objective", alt="GPTs 65, 94, 67, 68 per cent; masked networks 92 or mor
 # |80 % masked, 20 % stay (`rule(0.95)`)||
 # |all masked (`rule(0.0)`)||
 #
-# > <details><summary>What we found</summary>87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4. The whole rule and random words alone are ahead of masks alone, by 5.4 and 3.4 errors; the other pairs are within three, and with four seeds and six pairs two are too few. So an encoder that never sees a wrong word, and is never asked for one that it sees, shows little of the topic there. Random words help; whether more than words that stay, four seeds can't tell. (For large models, fine-tuned afterwards, Wettig et al. 2023 take the rule up again.)</details>
+# > <details><summary>What we found</summary>87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4. The whole rule and random words alone are ahead of masks alone, by 5.4 and 3.4 standard errors; the other pairs are within three, and with four seeds and six pairs two are too few. So an encoder that never sees a wrong word, and is never asked for one that it sees, shows little of the topic there. Random words help; whether more than words that stay, four seeds can't tell. (For large models Wettig et al. 2023 take the rule up again.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** What its objective needs. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to *dry* and to other words, where two examples find it. In a GPT it stands out where it predicts with it.
+# - **What does attention learn if it may look both ways?** What its objective needs, and more. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to *dry*, and even to the full stop; two examples find it. In a GPT they find it where it predicts with it.
 # - An encoder: the block you know without the causal mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, other words, heads switched off, many labels.
 #
-# **What still fails.** From the mean of a statement's vectors, 64 labels hardly tell whether it turned out *well* (seed 0, tested). That takes training all weights on labels: [side lesson 10c](10c_labels.ipynb), where four kinds of network compete. And an encoder doesn't write from left to right. (Masked diffusion models write with its objective: Nie et al. 2025.) [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
+# **What still fails.** From the mean of a statement's vectors, 64 labels hardly tell whether it turned out *well* (seed 0, tested). That takes training all weights on labels: [side lesson 10c](10c_labels.ipynb), where four kinds of network compete. And an encoder doesn't write from left to right. (Masked diffusion models write with a relative of its objective: Nie et al. 2025.) [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.

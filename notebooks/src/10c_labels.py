@@ -327,6 +327,33 @@ claim(lead_over_the_others=right[first].mean() - np.mean([right[k].mean() for k 
 #
 # It doesn't even take a new seed. Move 64 of the statements to the end of the list, unchanged, and each becomes another network ([tested](../tests/test_encoder_lesson.py)). On your machine gradients are added up in another order, and the dots lie elsewhere, too.
 #
+# And a fairer baseline is missing. The bag's pairs are neighbours: they don't reach from *not* over *a* to *dry*. Let them reach: count each pair of words of a statement, in order, however far apart. (We thought of it when we saw which templates the bag gets wrong; so look at validation, too.)
+
+
+# %%
+def count_apart(tokens, size):
+    words = F.one_hot(tokens, size).float() * (tokens >= 4)[..., None]
+    before = words.cumsum(1) - words  # what has been said so far
+    return torch.cat([words.sum(1), torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
+
+
+# %%
+counts_apart = count_apart(x, len(ids))
+seen_apart = counts_apart.any(0)
+weights_apart = fit_logistic(counts_apart[:, seen_apart], y, 2, decay=1e-5)
+
+
+def pairs_apart(tokens, present=None):
+    return count_apart(tokens, len(ids))[:, seen_apart] @ weights_apart
+
+
+# %%
+print(f"on validation {accuracy(pairs_apart, validation):.0f}")
+claim(pairs_at_any_distance=accuracy(pairs_apart, test))
+
+# %% [markdown]
+# 92 %, and nothing in it is chance: better than three of the four kinds, and level with the fourth. **After 1,500 steps no kind is clearly better than a weight for each pair of words.** A network must beat that first; in 10c.4 one will.
+#
 # ## 10c.3 Where do they differ?
 #
 # One number hides which statements. Here is each test template, by an example, and each network.
@@ -365,32 +392,7 @@ figure(
 )
 
 # %% [markdown]
-# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance: its pairs don't reach from *not* over *a* to *dry*. Most networks have learned it. And in five or six rows networks of one kind range from nearly always right to mostly wrong. Each row is worth 7 points. Why do they differ? Look at the one on top, *nobody found the cake dry today*.
-#
-# First, a fairer baseline. Let the pairs reach: count each pair of words of a statement, in order, however far apart.
-
-
-# %%
-def count_apart(tokens, size):
-    words = F.one_hot(tokens, size).float() * (tokens >= 4)[..., None]
-    before = words.cumsum(1) - words  # what has been said so far
-    return torch.cat([words.sum(1), torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
-
-
-(x, _), y = read(train)
-counts = count_apart(x, len(ids))
-seen_apart = counts.any(0)
-weights_apart = fit_logistic(counts[:, seen_apart], y, 2, decay=1e-5)
-
-
-def pairs_apart(tokens, present=None):
-    return count_apart(tokens, len(ids))[:, seen_apart] @ weights_apart
-
-
-claim(pairs_at_any_distance=accuracy(pairs_apart, test))
-
-# %% [markdown]
-# 92 %, and nothing in it is chance: better than three of the four kinds, and level with the fourth. **After 1,500 steps no kind is clearly better than a weight for each pair of words.** A network must beat that first; in 10c.4 one will.
+# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance. Most networks have learned it. And in five or six rows networks of one kind range from nearly always right to mostly wrong. Each row is worth 7 points. Why do they differ? Look at the one on top, *nobody found the cake dry today*.
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, using only words seen above, and note the right answers first.
 
