@@ -140,7 +140,7 @@ def says_recorded(source):
     """Tell whether a lesson that reads a record has a figure that says so."""
     cells = re.split(r"^(?=# %%)", source, flags=re.M)
     figures = [cell for cell in cells if re.match("# %% tags=.*figure", cell)]
-    return "read_record(" not in source or any(re.search("[\"' ]recorded", f) for f in figures)
+    return "read_record(" not in source or any(re.search("[\"' ][Rr]ecorded", f) for f in figures)
 
 
 @pytest.mark.parametrize("lesson", find_lessons(ROOT), ids=lambda lesson: lesson.name)
