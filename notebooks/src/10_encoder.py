@@ -81,7 +81,7 @@ for ax, (title, allowed) in zip(axes, panels.items(), strict=True):
 figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everything is.")
 
 # %% [markdown]
-# Exactly zero: the word that decides comes later; without the mask, they differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; to understand a word, it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an encoder.
+# Exactly zero: the word that decides comes later. Without the mask, the two vectors differ. To predict the next word, the mask of lesson 6 is needed, or the answer would be in the input; to understand a word, it gets in the way. Attention without it is called **bidirectional**, a stack of such layers an encoder.
 #
 # ## 10.2 The layer, and texts of different lengths
 #
@@ -380,7 +380,7 @@ from coursekit.layers.attention import attention_weights
 @torch.no_grad()
 def look(model, x):  # (B, 4 heads, who reads, what is read)
     part = model.encoder.blocks[-1].attention
-    h = model.encoder(x, readable(x), depth=-1)  # what goes into the last layer
+    h = model.encoder(x, readable(x), depth=-1)  # all layers but the last
     q, k = (f(h).unflatten(-1, (part.n_head, -1)).transpose(1, 2) for f in (part.q, part.k))
     return attention_weights(q, k, readable(x))
 
@@ -447,7 +447,7 @@ known, new = with_dry(train), with_dry(test)
 v, v_new = (vectors_of("dry", encoders[0], texts) for texts, _ in (known, new))
 
 # %% [markdown]
-# Now train a **probe** (Alain and Bengio 2016): a logistic regression (lesson 9) that sees this one vector and nothing else of its statement. The encoder stays as it is. We are strict: the probe learns from **two** vectors, one of each topic. Then it judges the 110 statements of the new templates. Try two such pairs.
+# Now train a **probe** (Alain and Bengio 2016): a logistic regression (lesson 9) that sees this one vector and nothing else of its statement. The encoder stays as it is. From many examples a probe learns nearly anything, so we give it **two** vectors, one of each topic. Then it judges the 110 statements of the new templates. Try two such pairs.
 
 # %% tags=["nbval-ignore-output"]
 texts, topics = known
@@ -512,16 +512,18 @@ ax.axvline(50, color="0.3", linewidth=1)
 for name, right in {"a bag of\nall words": bag, "LSA": lsa}.items():
     ax.axvline(right, color="0.4", linestyle=":")
     ax.text(right + 0.6, 0, name, color="0.3", fontsize=10, va="center")
-ax.set(xlim=(44, 100), ylim=(4.5, -0.5), title="After both layers two examples are enough")
+ax.set(xlim=(44, 100), ylim=(4.5, -0.5), title="The topic arrives with the second layer")
 ax.set_xlabel("right (%), chance is 50; bars: means, digits: seeds")
 figure("probe", alt="Near 50 before any layer and untrained, 58 after one; 82 to 95 after both.")
 
 # %% [markdown]
-# **An embedding can't tell; after two layers two examples are enough**, seven times out of eight. Such a vector, a different one in each context, is called a **contextual embedding**.
+# **An embedding can't tell; after two layers a probe that knows two examples is right in 87 %.** Such a vector, a different one in each context, is called a **contextual embedding**.
 #
 # Is it the topic of *dry*? The probe is right at the full stop, too, three times out of four, and a full stop has no topic of its own. So it finds that of the *statement*.
 #
-# The dotted lines are baselines without a network. A **bag of words** counts all words of a statement, rare ones more (tf–idf). **Latent semantic analysis** (LSA, Deerwester et al. 1990) describes it by five numbers: how much it has of five lists of words which often occur together in the 2,176 statements that the encoder has read, too. It does as well as the encoder (with four numbers 50 %; validation chose five: tested). But it describes a statement; the encoder, each word in it. At which words, and why? That is 10.7.
+# The dotted lines need no network. LSA counts words in the same 2,176 statements, and does as well. But it describes a statement; the encoder, each word in it. At which words, and why? That is 10.7.
+#
+# <details><summary>What are the dotted lines?</summary>A <b>bag of words</b> counts all words of a statement, rare ones more (tf–idf). <b>Latent semantic analysis</b> (LSA, Deerwester et al. 1990) finds lists of words that often occur together, by a singular value decomposition, and describes a statement by how much it has of each. We keep five lists, which are best on validation; with four it is right in 50 % (tested).</details>
 
 # %%
 claim(bag_of_the_statement=bag, statement_in_five_numbers=lsa)
@@ -574,7 +576,7 @@ learn, judge = (
 print("to learn from:", learn[0][0], "to judge:", judge[0][0], sep="\n")
 
 # %% [markdown]
-# **Predict.** From two examples, the probe is right at this *dry* in 100 % of cases, if the vectors are those of encoders. And if they are those of GPTs?
+# **Predict.** From two examples, a probe of the encoders is always right at this *dry*. And one of the GPTs?
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -628,7 +630,7 @@ figure("objective", alt="GPTs 65, 94, 67, 68 per cent; masked networks 92 or mor
 # <details><summary>What this doesn't show</summary>That the topic is gone from a GPT's <em>dry</em>: with all twelve examples a probe is right there 90 % of the time (in untrained vectors 69), so most of it remains. That a network is needed: LSA tells the twelve statements apart without error (both tested); what is new is <em>where</em> in a network the topic lies. And twelve statements from two templates is a small sample. In larger language models, vectors lose the past from layer to layer and gain the future (Voita, Sennrich and Titov 2019).</details>
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (investigate, 20 minutes).** An encoder shows the topic at a *dry* that it sees. Is that the work of the 10 % random words, of the 10 % that stay, or of neither? Train encoders by other rules (40 seconds for four seeds), and complete the table with means and standard errors over the seeds, on all statements with *dry*. Which rows differ by more than three standard errors of their difference?
+# > **Exercise 10.4 (investigate, 20 minutes).** An encoder shows the topic at a *dry* that it sees. Is that the work of the 10 % random words, of the 10 % that stay, or of neither? Train encoders by other rules (40 seconds for four seeds), and complete the table with means and standard errors over the seeds, on all statements with *dry*. Which rows differ by more than three standard errors of their difference? (With four seeds and six pairs, two are too few.)
 # >
 # > ```python
 # > def rule(other):  # takes the place of `kind` for words that don't become [MASK]
@@ -651,12 +653,12 @@ figure("objective", alt="GPTs 65, 94, 67, 68 per cent; masked networks 92 or mor
 # |80 % masked, 20 % stay (`rule(0.95)`)||
 # |all masked (`rule(0.0)`)||
 #
-# > <details><summary>What we found</summary>87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4. The whole rule and random words alone are ahead of masks alone, by 5.4 and 3.4 standard errors; the other pairs are within three, and with four seeds and six pairs two are too few. So an encoder that never sees a wrong word, and is never asked for one that it sees, shows little of the topic there. Random words help; whether more than words that stay, four seeds can't tell. (For large models Wettig et al. 2023 take the rule up again.)</details>
+# > <details><summary>What we found</summary>87 ± 3, 79 ± 4, 67 ± 6 and 59 ± 4. The whole rule and random words alone are ahead of masks alone, by 5.4 and 3.4 standard errors; the other pairs are within three, one of them just so. So an encoder that never sees a wrong word, and is never asked for one that it sees, shows little of the topic there. Random words help; whether more than words that stay, four seeds can't tell. (For large models Wettig et al. 2023 take the rule up again.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** What its objective needs, and more. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to *dry*, and even to the full stop; two examples find it. In a GPT they find it where it predicts with it.
+# - **What does attention learn if it may look both ways?** Looking both ways isn't what matters most; the objective is. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to *dry*, and even to the full stop; two examples find it. In a GPT they find it where it predicts with it.
 # - An encoder: the block you know without the causal mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, other words, heads switched off, many labels.
 #
