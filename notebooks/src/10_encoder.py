@@ -31,7 +31,7 @@ device = setup("10_encoder", seed=42)
 # %% [markdown]
 # ## 10.1 One word, two contexts
 #
-# A dry cake is a failure, a dry walk a pleasure. Yet both *dry* are the same token, and so the same row of the embedding table: one vector for both. (In BERT, uncased, even the *round* of *a round of funding* and of *a round of drinks* is token 2461 of its 30,522, with two meanings.)
+# A dry cake is about food, a dry walk about the weather. Yet both *dry* are the same token, and so the same row of the embedding table: one vector for both. (In BERT, uncased, even the *round* of *a round of funding* and of *a round of drinks* is token 2461 of its 30,522, with two meanings.)
 #
 # We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label for lesson 10c, 1 if it turned out well. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896), but they share their parts: what is new is the combination.
 
@@ -338,7 +338,7 @@ claim_order(both_sides_beat_the_gpt=loss)
 #
 # And in one pass an encoder gives a vector for each word, which has seen both sides. After further training, search and classification work with such vectors. What is in one?
 #
-# First, what did it learn about *dry*? Let the encoder of seed 0 fill in a blank.
+# First, what did it learn about *dry*? Let the encoder of seed 0 fill in a blank, in a template that it has learned from.
 
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -419,7 +419,7 @@ for ax, (name, one, (text, dry, _)) in zip(axes, panels, strict=True):
 figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Each line is an attention weight, from seed 0, the clearest here. Untrained, *dry* reads all words fairly evenly. Trained, one head, in orange, gives most of its weight to *cake*, on either side; another reads *today*, a third *had* or *found*. In seeds 2 and 3 *cake* gets less; in seed 1 hardly more than untrained. And in a sentence where *cake* is further away, only seeds 0 and 2 read it.
+# Each line is an attention weight, from seed 0, the clearest here. Untrained, *dry* reads all words fairly evenly. Trained, one head, in orange, gives most of its weight to *cake*, on either side; another reads *today*, a third *had* or *found*. In seeds 2 and 3 *cake* gets less; in seed 1 hardly more than untrained. And in a sentence of a new template, where *cake* is further away, only seeds 0 and 2 read it.
 #
 # ## 10.5 What does its vector know?
 #
@@ -563,7 +563,7 @@ axes[0].figure.suptitle("The head that reads cake matters, but not in every netw
 figure("heads", alt="Without the head that reads cake 38, 10, 20 and 3 points are lost, by seed.")
 
 # %% [markdown]
-# In seeds 0, 1 and 2 most is lost without the head that reads *cake* most, in orange; in seed 1, though it gives *cake* only a quarter of its weight. In seed 3 it gives half and is hardly missed, and in seed 0 another head costs 16 points, too. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019; heads: Michel, Levy and Neubig 2019), and even then another head may stand in. After all, these heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020).
+# In seeds 0, 1 and 2 most is lost without the head that reads *cake* most, in orange (in one sentence, *we had a dry cake today*); in seed 1, though it gives *cake* only a quarter of its weight. In seed 3 it gives half and is hardly missed, and in seed 0 another head costs 16 points, too. **An attention weight is a hint; to know, switch it off** (Jain and Wallace 2019; heads: Michel, Levy and Neubig 2019), and even then another head may stand in. After all, these heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020).
 #
 # ## 10.7 Where does a GPT have it?
 #
@@ -658,7 +658,7 @@ figure("objective", alt="GPTs 65, 94, 67, 68 per cent; masked networks 92 or mor
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** Looking both ways isn't what matters most; the objective is. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to *dry*, and even to the full stop; two examples find it. In a GPT they find it where it predicts with it.
+# - **What does attention learn if it may look both ways?** Where the thing comes later, only looking both ways can help (10.1). Where it has come already, the objective decides. An encoder that must predict masked words, and may see wrong ones, brings the topic of its statement to *dry*, and even to the full stop; two examples find it. In a GPT they find it where it predicts with it.
 # - An encoder: the block you know without the causal mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, other words, heads switched off, many labels.
 #
