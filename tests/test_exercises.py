@@ -120,6 +120,7 @@ def test_a_solution_that_writes_into_its_argument_spoils_nothing(check, right):
         (torch.ones(2, 1), torch.ones(2), r"its shape is \(2, 1\), not \(2,\)"),
         (torch.tensor([1.0, 2.5]), torch.tensor([1, 2]), r"first at \[1\]: 2.5, not 2"),
         (torch.tensor([math.nan]), torch.ones(1), r"first at \[0\]: nan, not 1$"),
+        (torch.tensor([math.inf]), torch.ones(1), r"first at \[0\]: inf, not 1$"),
         (torch.tensor([4.0, 2.0]), torch.tensor([2.0, 2.0]), r"first at \[0\]: 4, not 2$"),
         (torch.tensor([6.0]), torch.tensor([2.0]), r"not 2, off by a factor of 3$"),
         (torch.tensor([0.0]), torch.tensor([-2.0]), r"not -2, off by a factor of 0$"),

@@ -182,8 +182,7 @@ def _read_number(answer: Any) -> float | None:
 
 def _factor(answer: Tensor, expected: Tensor, where: tuple[int, ...], tolerance: float) -> str:
     """Say by which factor an element is off, if all of them are off by the same."""
-    finite = torch.isfinite(answer[where]) and torch.isfinite(expected[where])
-    if not finite or not expected[where]:
+    if not torch.isfinite(answer[where]) or not expected[where]:
         return ""
     factor = answer[where] / expected[where] + 0.0  # never -0
     if f"{factor:.4g}" == "1":
