@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from coursekit.exercises.compare import agree, draw_quarters, watch_arguments, with_gradients
+from coursekit.inside.ablation import switch_off_head
 from coursekit.layers.attention import MultiHeadAttention
 from coursekit.layers.block import Block, FeedForward
 
@@ -23,6 +24,19 @@ class _Parts(MultiHeadAttention):
 
     def forward(self, *_: Any, **__: Any) -> Tensor:
         raise TypeError("call q, k, v and out of the attention, not the attention")
+
+
+class _Attention(MultiHeadAttention):
+    """An attention with biases, no weight of which is 0."""
+
+    def __init__(self, d: int, n_head: int) -> None:
+        super().__init__(d, n_head, bias=True)
+        g = torch.Generator().manual_seed(n_head)
+        for part in self.parameters():
+            part.data = torch.randn(part.shape, generator=g)
+
+    def __repr__(self) -> str:
+        return f"attention of {self.n_head} heads with {len(self.out.bias)} channels"
 
 
 class _Block(Block):
@@ -74,6 +88,32 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
 
     theirs, ours = with_gradients(solution, "x"), with_gradients(layer, "x")
     agree(theirs, ours, cases, tolerance=1e-4)
+
+
+def check_without_head(solution: Callable[[MultiHeadAttention, int], nn.Module]) -> None:
+    """Check a function that copies an attention without what one of its heads brings."""
+    cases = [(_Attention(8, 4), 0), (_Attention(8, 4), 3), (_Attention(6, 2), 1)]
+
+    def reference(attention: _Attention, head: int) -> Tensor:
+        return switch_off_head(attention, head)(_fixed_input(attention))
+
+    @wraps(solution)
+    def outputs(attention: _Attention, head: int) -> Tensor:
+        x = _fixed_input(attention)
+        before, answer = attention(x), solution(attention, head)
+        if not torch.equal(attention(x), before):
+            raise ValueError("it changed the attention it was given: make a copy")
+        if not callable(answer):
+            raise TypeError(f"return the copy of the attention, not {type(answer).__name__}")
+        return answer(x)
+
+    agree(outputs, reference, cases)
+
+
+def _fixed_input(attention: MultiHeadAttention) -> Tensor:
+    """Return the vectors of two tokens that an attention can read."""
+    width = attention.out.in_features
+    return draw_quarters(torch.Generator().manual_seed(10), 1, 2, width)
 
 
 def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:

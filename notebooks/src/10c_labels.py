@@ -86,7 +86,7 @@ def last_vector(vectors, present):
 
 
 # %% [markdown]
-# The encoder is now the library's, of the size of lesson 10; its first weights are smaller, as in BERT. `attend` makes it bidirectional, `attend_past` causal.
+# The encoder is now the library's, of the size of lesson 10. `attend` makes it bidirectional, `attend_past` causal.
 
 # %%
 from coursekit.layers.attention import attend, attend_past

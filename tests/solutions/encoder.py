@@ -1,5 +1,7 @@
 """Solutions of the exercises of notebook 10, right and wrong."""
 
+from copy import deepcopy
+
 import torch
 
 from coursekit.exercises import encoder
@@ -144,6 +146,66 @@ def layer_row_by_row(x, allowed, block):
 def layer_of_four_axes(x, allowed, block):
     texts, _, _, _ = allowed.shape
     return layer_by_softmax(x, allowed if texts else None, block)
+
+
+# --- check_without_head -------------------------------------------------------------------------
+
+
+def head_off(attention, head):
+    rest = deepcopy(attention)
+    width = rest.out.in_features // rest.n_head
+    rest.out.weight.data[:, head * width : (head + 1) * width] = 0
+    return rest
+
+
+def head_off_in_the_values(attention, head):
+    rest = deepcopy(attention)
+    for part in (rest.v.weight, rest.v.bias):
+        part.data.unflatten(0, (rest.n_head, -1))[head] = 0
+    return rest
+
+
+def head_off_without_a_copy(attention, head):
+    attention.out.weight.data.unflatten(1, (attention.n_head, -1))[:, head] = 0
+    return attention
+
+
+def head_off_by_rows(attention, head):
+    rest = deepcopy(attention)
+    rest.out.weight.data.unflatten(0, (rest.n_head, -1))[head] = 0
+    return rest
+
+
+def head_off_with_its_bias(attention, head):
+    rest = head_off(attention, head)
+    rest.out.bias.data[:] = 0
+    return rest
+
+
+def head_off_in_the_weights_of_values(attention, head):
+    rest = deepcopy(attention)
+    rest.v.weight.data.unflatten(0, (rest.n_head, -1))[head] = 0
+    return rest
+
+
+def head_off_across(attention, head):
+    rest = deepcopy(attention)
+    rest.out.weight.data.unflatten(1, (-1, rest.n_head))[..., head] = 0
+    return rest
+
+
+def head_off_not_copied(attention, head):
+    return head_off(attention, head).out.weight
+
+
+def head_off_always_the_first(attention, head):
+    return head_off(attention, 0)
+
+
+def head_off_of_two_channels(attention, head):
+    rest = deepcopy(attention)
+    rest.out.weight.data[:, 2 * head : 2 * head + 2] = 0
+    return rest
 
 
 # --- check_padding_mask -------------------------------------------------------------------------
@@ -346,6 +408,19 @@ ROWS = {
             layer_of_the_first_head: "[[[False, True, True], [True, False, False]",
             layer_row_by_row: "[[[False, True, True]]]], block of 2 heads) raised IndexError",
             layer_of_four_axes: "[True, False, True]], block of 2 heads) raised ValueError",
+        },
+    ),
+    encoder.check_without_head: (
+        [head_off, head_off_in_the_values],
+        {
+            head_off_without_a_copy: "channels, 0) raised ValueError: it changed the attention",
+            head_off_by_rows: "(attention of 4 heads with 8 channels, 0)",
+            head_off_with_its_bias: "(attention of 4 heads with 8 channels, 0)",
+            head_off_in_the_weights_of_values: "(attention of 4 heads with 8 channels, 0)",
+            head_off_across: "(attention of 4 heads with 8 channels, 0)",
+            head_off_not_copied: "channels, 0) raised TypeError: return the copy of the attention",
+            head_off_always_the_first: "(attention of 4 heads with 8 channels, 3)",
+            head_off_of_two_channels: "(attention of 2 heads with 6 channels, 1)",
         },
     ),
     encoder.check_padding_mask: (

@@ -1,0 +1,34 @@
+"""Checks for the exercises of notebook 10d."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from coursekit.exercises.compare import agree, draw_quarters
+from coursekit.models.bag import latent_lists
+
+
+def check_word_lists(solution: Callable[[Tensor, int], Tensor]) -> None:
+    """Check lists of words that occur together; their signs are free."""
+    g = torch.Generator().manual_seed(10)
+    cases = [
+        (torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 3, 1], [0, 0, 1]]), 1),
+        (torch.tensor([[2.0, 1, 0, 0], [1, 0, 0, 3], [1, 1, 0, 0]]), 2),
+        (draw_quarters(g, 7, 5).abs().round(), 3),
+    ]
+
+    @wraps(solution)
+    def products(counts: Tensor, n: int) -> Any:
+        lists = solution(counts, n)
+        if not isinstance(lists, Tensor) or lists.shape != (counts.shape[1], n):
+            return lists
+        return {"lists @ lists.T": lists @ lists.mT}
+
+    def reference(counts: Tensor, n: int) -> dict[str, Tensor]:
+        lists = latent_lists(counts, n)
+        return {"lists @ lists.T": lists @ lists.mT}
+
+    agree(products, reference, cases, tolerance=1e-4)
