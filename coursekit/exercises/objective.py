@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,10 +20,12 @@ def check_word_lists(solution: Callable[[Tensor, int], Tensor]) -> None:
     ]
 
     @wraps(solution)
-    def products(counts: Tensor, n: int) -> Any:
+    def products(counts: Tensor, n: int) -> dict[str, Tensor]:
         lists = solution(counts, n)
-        if not isinstance(lists, Tensor) or lists.shape != (counts.shape[1], n):
-            return lists
+        if not isinstance(lists, Tensor):
+            raise TypeError(f"return a tensor, not {type(lists).__name__}")
+        if lists.shape != (counts.shape[1], n):
+            raise ValueError(f"its shape is {tuple(lists.shape)}, not {(counts.shape[1], n)}")
         return {"lists @ lists.T": lists @ lists.mT}
 
     def reference(counts: Tensor, n: int) -> dict[str, Tensor]:

@@ -75,7 +75,7 @@ ROWS = {
         {
             lists_without_weights: "([[1.0, 0.0, 0.0]",
             lists_weighted_once: "([[1.0, 0.0, 0.0]",
-            lists_as_rows: "([[1.0, 0.0, 0.0]",
+            lists_as_rows: "1) raised ValueError: its shape is (1, 3), not (3, 1)",
             lists_of_the_smallest: "([[1.0, 0.0, 0.0]",
             lists_times_singular_values: "([[1.0, 0.0, 0.0]",
             lists_by_totals: "([[1.0, 0.0, 0.0]",
