@@ -1,5 +1,7 @@
 """Attention rules and heads, against PyTorch's own."""
 
+from itertools import product
+
 import pytest
 import torch
 from torch import nn
@@ -10,9 +12,11 @@ from coursekit.inside.certify import dependence
 from coursekit.layers.attention import (
     MultiHeadAttention,
     allow_past,
+    allow_present,
     attend,
     attend_past,
     attention_weights,
+    forbid_reading,
     normalise_heads,
 )
 from coursekit.layers.cache import Cache
@@ -232,3 +236,19 @@ def test_going_on_from_the_past_gives_what_reading_at_once_gives(rule, chunks):
 def test_a_width_that_does_not_split_into_heads_is_refused(n_head):
     with pytest.raises(ValueError, match=f"d_model=12 is not a multiple of n_head={n_head}"):
         MultiHeadAttention(C, n_head)
+
+
+def test_what_is_forbidden_is_not_read_and_nothing_else_changes():
+    q, k = torch.randn(2, B, H, T, D)
+    present = torch.arange(T) < torch.tensor([[5], [4]])
+    reader, read = torch.zeros(2, B, T, dtype=torch.bool)
+    reader[0, 1] = reader[1, 2] = read[0, 3] = read[1, 0] = read[1, 2] = True
+    before = attention_weights(q, k, allow_present(present))
+    after = attention_weights(q, k, forbid_reading(allow_present(present), reader, read))
+    for b, h, t in product(range(B), range(H), range(T)):
+        rest = before[b, h, t] * ~(reader[b, t] & read[b])
+        assert_close(after[b, h, t], rest / rest.sum())
+    assert_close(
+        forbid_reading(present[:, None, None], reader, read),
+        forbid_reading(allow_present(present), reader, read),
+    )

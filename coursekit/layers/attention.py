@@ -91,6 +91,27 @@ def allow_present(present: Bool[Tensor, "B T"]) -> Bool[Tensor, "B one T T"]:
     return present[:, None, None].expand(rows, 1, steps, steps)
 
 
+def forbid_reading(
+    allowed: Bool[Tensor, "B one #T T"], reader: Bool[Tensor, "B T"], read: Bool[Tensor, "B T"]
+) -> Bool[Tensor, "B one T T"]:
+    """Forbid some steps to read some others, and leave all else as it was.
+
+    To see what depends on it: attention knockout (Geva et al. 2023).
+
+    Args:
+        allowed: which steps may be read so far.
+        reader: the steps that are forbidden something.
+        read: the steps that these may no longer read.
+
+    Example:
+        >>> allowed = torch.ones(1, 1, 1, 2, dtype=torch.bool)
+        >>> first, second = torch.tensor([[True, False]]), torch.tensor([[False, True]])
+        >>> forbid_reading(allowed, first, second).int().tolist()
+        [[[[1, 0], [1, 1]]]]
+    """
+    return allowed & ~(reader[:, None, :, None] & read[:, None, None])
+
+
 def attend_past(
     q: Float[Tensor, "*N T D"],
     k: Float[Tensor, "*N S D"],

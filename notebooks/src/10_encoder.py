@@ -3,7 +3,7 @@
 #
 # A GPT reads from left to right, because it has to guess what comes next. If the text is there already, why not look at all of it? The **encoder**, one half of the transformer, does.
 #
-# **Afterwards you can** write an encoder, train it on masked tokens, ask its vectors what they know, and find the head that brought it there.
+# **Afterwards you can** write an encoder, train it on masked tokens, ask its vectors what they know, and find out which words that came from.
 #
 # **Before**: lessons 6 (attention, heads, the block, a GPT you wrote), 2 and 2b (training, standard errors) and 9 (logistic regression).
 #
@@ -12,8 +12,6 @@
 # **Sources**: the encoder comes from Vaswani et al. (2017). Learned positions and the GELU are as in BERT (Devlin et al. 2019), where masked tokens and the rule of 15, 80, 10 and 10 per cent come from. All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
-from copy import deepcopy
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -33,7 +31,7 @@ device = setup("10_encoder", seed=42)
 #
 # A dry cake is about food, a dry walk about the weather. Yet both *dry* are the same token, and so the same row of the embedding table: one vector for both. (In BERT, uncased, even the *round* of *a round of funding* and of *a round of drinks* is token 2461 of its 30,522, with two meanings.)
 #
-# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather, each with a label for lesson 10c, 1 if it turned out well. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896), but they share their parts: what is new is the combination.
+# We use a text small enough to train on in a minute: statements about trains, kitchens, deliveries and the weather. Each is made from a **template**: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{w}` who says so, `{t}` when, and `{r}` what people did. No template appears in more than one of training (2,176 statements), validation (512) and test (896), but they share their parts: what is new is the combination.
 
 # %%
 train, validation, test = statements()
@@ -41,7 +39,7 @@ ids = number_words([one.text for one in train])
 for things, good, bad in DOMAINS.values():
     print(f"{things:22} good: {good:24} bad: {bad}")
 for one in (train[3], train[1000], test[500], test[-1]):
-    print(one.label, f"{one.text:68}", one.template)
+    print(f"{one.text:68}", one.template)
 
 # %% [markdown]
 # An embedding can't tell a cake's *dry* from a walk's. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
@@ -131,7 +129,7 @@ def encoder_layer(x, allowed, block):
 
 
 # %% [markdown]
-# The encoder is a stack of these. Before the first, each token gets the sum of two vectors, one for the word and one for its position, normalised. Ours is small, 32 channels and two layers, so that it trains in seconds. (`causal` puts the mask of lesson 6 back on; `depth` stops after that many layers, to look inside.)
+# The encoder is a stack of these. Before the first, each token gets the sum of two vectors, one for the word and one for its position, normalised. (Without a causal mask attention can't tell order at all: leave out the positions, shuffle the words, and each vector stays the same, [tested](../tests/test_encoder.py).) Ours is small, 32 channels and two layers, so that it trains in seconds. (`causal` puts the mask of lesson 6 back on; `depth` stops after that many layers, to look inside.)
 
 # %%
 from coursekit.layers.block import Block, FeedForward
@@ -238,7 +236,14 @@ def our_batch(texts):
 # - 10 % become a random word,
 # - 10 % stay as they are.
 #
-# Is the rule needed? Exercise 10.5 tests it. The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out.
+# The loss counts the chosen tokens only. Elsewhere the target is −100, which `F.cross_entropy` leaves out. An example, with three chosen:
+#
+# |tokens|[CLS]|we|had|a|dry|cake|today|.|
+# |---|---|---|---|---|---|---|---|---|
+# |**inputs**|[CLS]|we|**[MASK]**|a|dry|**bus**|**today**|.|
+# |**targets**|−100|−100|had|−100|−100|cake|today|−100|
+#
+# Is the rule needed? Exercise 10.5 tests it.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.3 (build, 20 minutes).** Write that rule. `draw` says which tokens are chosen (below 0.15), `kind` what happens to them (below 0.8, below 0.9, or else), `word` is the random word. Numbers below 4 aren't words (`[MASK]` is 3) and are never chosen. Return `{"inputs": …, "targets": …}`.
@@ -339,7 +344,7 @@ for name, by_seed in (("encoders", both_sides), ("GPTs", words_before)):
 claim_order(both_sides_beat_the_gpt=loss)
 
 # %% [markdown]
-# **Reading both sides pays**, a third of a nat for each word. A GPT can read both sides, too, if it tries each of the 72 words in the blank and asks how probable the whole statement becomes. Then it is better still, 0.64 (tested), but it takes 72 passes. An encoder needs one, and gives a vector for *every* word of the text, each of which has seen both sides. After further training, search and classification work with such vectors.
+# **Reading both sides pays**, a third of a nat for each word. (The mask alone, too: an encoder with the causal mask on, trained on the same masked words, is at 1.6. A GPT can read both sides at a price: try each of the 72 words in the blank, in 72 passes, and ask how probable the whole statement becomes. That gives 0.64. Both tested.) And an encoder's one pass gives a vector for *every* word of the text, each of which has seen both sides. After further training, search and classification work with such vectors.
 #
 # What did it learn about *dry*? Let the encoder of seed 0 fill in a blank, in a template that it has learned from.
 
@@ -374,52 +379,31 @@ type_text(fill, "we had a burnt [MASK] today .\n[MASK] found the [MASK] late tod
 # %% [markdown]
 # ## 10.4 What does *dry* read?
 #
-# Lesson 6 drew attention weights. Does *dry* give much of its attention to the thing that is dry, the cake or the walk? Take all statements of the new templates in which *dry* stands, and the four heads of the last layer. As a control, take four untrained encoders. And count the things before and after *dry* apart, since a head that always reads the *next* word would find many of them, too.
+# Lesson 6 drew attention weights. Here are those of *dry*, in the four heads of the last layer, for two orders of the words: a head that always reads the *next* word would find *cake* in one of them only.
+
 
 # %%
 from coursekit.layers.attention import attention_weights
 
-things = torch.tensor([ids[one] for words in DOMAINS.values() for one in words[0].split()])
-
-
-def with_dry(part):  # the texts; 1 for the weather, 0 for the kitchen
-    some = [one for one in part if "dry" in one.text.split()]
-    topics = torch.tensor([int(one.domain == "weather") for one in some], device=device)
-    return [one.text for one in some], topics
-
 
 @torch.no_grad()
-def look(model, x):  # (B, 4 heads, T): what dry reads in the last layer
+def look(model, x):  # what dry reads in the last layer: (statements, heads, words)
     part = model.encoder.blocks[-1].attention
-    h = model.encoder(x, readable(x), depth=-1)  # all layers but the last
+    h = model.encoder(x, readable(x), depth=-1)  # (B, T, C), after all layers but the last
     q, k = (f(h).unflatten(-1, (part.n_head, -1)).transpose(1, 2) for f in (part.q, part.k))
-    return attention_weights(q, k, readable(x)).movedim(2, 1)[x == ids["dry"]]
+    weights = attention_weights(q, k, readable(x))  # (B, heads, T, T)
+    is_dry = x == ids["dry"]  # one in each statement
+    return weights.transpose(1, 2)[is_dry]
 
 
-known, new = with_dry(train), with_dry(test)
+def as_pytorch_starts(part):  # larger weights than BERT's: attention isn't all even
+    if isinstance(part, nn.Linear | nn.Embedding):
+        part.reset_parameters()
+
+
 torch.manual_seed(42)
-untrained = [OurModel(OurEncoder(len(ids)), len(ids)).to(device) for _ in range(4)]
-
-# %% tags=["nbval-ignore-output"]
-x = our_batch(new[0])
-is_thing = torch.isin(x, things.to(device))
-at = (x == ids["dry"]).int().argmax(1, keepdim=True)
-is_before = torch.arange(x.shape[1], device=device) < at
-sides = {"before": is_thing & is_before, "after": is_thing & ~is_before}
-
-
-def on_thing(model, which):  # a mean weight for each head, where there is such a thing
-    return (look(model, x) * which[:, None]).sum(-1)[which.any(1)].mean(0).cpu().numpy()
-
-
-by_head = np.array([on_thing(one, is_thing) for one in encoders])  # (seeds, heads)
-readers = by_head.argmax(1)  # in each encoder, the head that reads things most
-for seed, row in enumerate(by_head):
-    print(f"seed {seed}, on the thing, by head:", *np.round(row, 2))
-for side, which in sides.items():
-    of_reader = [on_thing(one, which)[head] for one, head in zip(encoders, readers, strict=True)]
-    print(f"{side} dry, untrained: {on_thing(untrained[0], which).max():.2f}")
-    claim(**{f"weight_on_thing_{side}": np.mean(of_reader)})
+untrained = [OurModel(OurEncoder(len(ids)), len(ids)) for _ in range(4)]
+untrained = [one.apply(as_pytorch_starts).to(device) for one in untrained]
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 3, figsize=(9, 3))[1]
@@ -430,53 +414,96 @@ for ax, (name, models, order) in zip(axes, panels, strict=True):
     words = ["[CLS]", *texts[order].split()]
     at, cake = words.index("dry"), words.index("cake")
     weights = look(models[0], our_batch([texts[order]]))[0].cpu().numpy()
+    best = weights[:, cake].argmax()
     for i, row in enumerate(weights):
         who = [f"head {i + 1}" if k == 2 + i else "" for k in range(8)]
-        color = "C1" if i == readers[0] and name == "trained" else "0.7"
+        color = "C1" if i == best else "0.7"
         attention_lines(ax, who, words, np.eye(8)[2 + i][:, None] * row, color)
-    most = weights[readers[0], cake]
-    ax.set_title(f"{name}: {order}\n{most:.2f} on cake")
+    ax.set_title(f"{name}: {order}\n{weights[best, cake]:.2f} on cake")
 figure("what-dry-reads", alt="Trained, a thick line from one head of dry to cake, in both orders.")
 
 # %% [markdown]
-# Untrained, *dry* reads all words evenly. Trained, the head that reads things most gives them four times as much, before *dry* as well as after it (means of four encoders): **it doesn't look for a place, but for a kind of word.** The picture shows an example from seed 0, with that head in orange.
+# One encoder, one sentence. Is it so in others? Take all statements with *dry*. In each encoder, choose the head that reads things (cakes, walks, …) most in training. How much weight does it give, in the new templates, to a word beside *dry*, if that is a thing, and if it isn't?
+
+# %%
+things = torch.tensor([ids[one] for words in DOMAINS.values() for one in words[0].split()])
+
+
+def with_dry(part):  # the texts; 1 for the weather, 0 for the kitchen
+    some = [one for one in part if "dry" in one.text.split()]
+    topics = torch.tensor([int(one.domain == "weather") for one in some], device=device)
+    return [one.text for one in some], topics
+
+
+def beside(model, texts):  # by head: the mean weight of a thing beside dry, of another word
+    x = our_batch(texts)
+    at = (x == ids["dry"]).int().argmax(1, keepdim=True)
+    is_beside = (torch.arange(x.shape[1], device=device) - at).abs() == 1
+    is_thing = torch.isin(x, things.to(device))
+    weights = look(model, x).transpose(1, 2)  # (statements, words, heads)
+    return [weights[is_beside & which].mean(0).cpu() for which in (is_thing, ~is_thing)]
+
+
+known, new = with_dry(train), with_dry(test)
+
+# %% tags=["nbval-ignore-output"]
+seen = {}
+for name, models in {"untrained": untrained, "trained": encoders}.items():
+    heads = [beside(one, known[0])[0].argmax() for one in models]
+    both = [beside(one, new[0]) for one in models]
+    seen[name] = np.array([[a[i], b[i]] for (a, b), i in zip(both, heads, strict=True)])
+    print(f"{name:9} a thing {seen[name][:, 0].round(2)}, another {seen[name][:, 1].round(2)}")
+claim(weight_on_a_thing=seen["trained"][:, 0].mean(), on_another=seen["trained"][:, 1].mean())
+
+# %% [markdown]
+# Untrained, it makes hardly a difference. Trained, a thing gets six times as much as another word in the same place: the head doesn't look for a place, **it looks for the cake**.
 #
-# ## 10.5 What does its vector know?
+# ## 10.5 One *dry* becomes two
 #
-# To read a word isn't yet to use it. Does the vector of *dry* know, after the layers, what its statement is about, the kitchen or the weather? Collect that vector from each statement with *dry*: those of training, and those of the new templates.
+# To read a word isn't yet to use it. Collect the vector of *dry* from each of these statements, and draw those of the new templates as points, in the plane in which they spread most (their two principal components). Nobody has told the encoder about topics; the colours are ours.
 
 # %%
 from coursekit.models.bag import fit_logistic
 
 
 @torch.no_grad()
-def vectors_of(word, model, texts, depth=None):  # in each text, at this word
+def vectors_of(word, model, texts, depth=None, forbidden=None):  # in each text, at this word
     x = our_batch(texts)
-    vectors = model.encoder(x, readable(x), depth)[x == ids[word]]
-    return F.pad(vectors, (0, 1), value=1.0)  # a 1 for the bias
+    allowed, at = readable(x), x == ids[word]
+    if forbidden is not None:  # for 10.6
+        allowed = forbid_it(allowed, at, torch.isin(x, forbidden.to(device)))
+    vectors = model.encoder(x, allowed, depth)[at]
+    return F.pad(vectors, (0, 1), value=1.0)  # a 1 for the bias of the probe
 
 
-v, v_new = (vectors_of("dry", encoders[0], texts) for texts, _ in (known, new))
+def plane(vectors):  # onto the two principal components
+    centred = vectors - vectors.mean(0)
+    return (centred @ torch.linalg.svd(centred, full_matrices=False).Vh[:2].T).cpu()
+
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 3, figsize=(9, 3.3))[1]
+for depth, ax in enumerate(axes):
+    points = plane(vectors_of("dry", encoders[0], new[0], depth))
+    for topic, (name, color) in enumerate({"kitchen": "C1", "weather": "C0"}.items()):
+        some = points[new[1].cpu() == topic]
+        ax.scatter(*some.T, color=color, alpha=0.6, s=22)
+        if depth == 2:
+            ax.text(*some.mean(0), name, ha="center", color=color, fontweight="bold")
+    ax.set_title(("before any layer", "after one layer", "after both layers")[depth])
+    ax.set(xticks=[], yticks=[])
+axes[0].figure.suptitle("One dry becomes two")
+figure("two-clouds", alt="Mixed points before the layers and after one; after both, two clouds.")
 
 # %% [markdown]
-# Now train a **probe** (Alain and Bengio 2016): a logistic regression (lesson 9) that sees this one vector and nothing else of its statement. The encoder stays as it is. We want to know what is *easy* to read from the vector, so the probe gets only **two** of them, one of each topic. Then it judges the 110 statements of the new templates. Try two such pairs.
-
-# %% tags=["nbval-ignore-output"]
-texts, topics = known
-for pair in ([0, 3], [130, 113]):  # a kitchen, a weather
-    weights = fit_logistic(v[pair], topics[pair], 2, decay=0.01)
-    right = (v_new @ weights).argmax(1) == new[1]
-    print(f"{right.double().mean():4.0%} right from", *(texts[i] for i in pair), sep="\n     ")
-
-# %% [markdown]
-# One pair gives one number, another pair another. So `probe` does this for twenty pairs, drawn at random, and takes the mean, in which both topics count the same (**balanced accuracy**). Chance is 50 %.
+# Two clouds. How clearly apart, and in all four encoders? Train a **probe** (Alain and Bengio 2016): a logistic regression (lesson 9) that sees this one vector and nothing else of its statement. The encoder stays as it is. We want to know what is *easy* to read, so the probe learns from **two** vectors only, one of each topic, and judges the 110 of the new templates. We take the mean over twenty such pairs, in which both topics count the same (**balanced accuracy**): chance is 50 %.
 
 
 # %%
-def probe(models, word="dry", depth=None):  # for each model: per cent right
+def probe(models, word="dry", depth=None, forbidden=None):  # for each model: per cent right
     found = []
     for one in models:
-        v, v_new = (vectors_of(word, one, texts, depth) for texts, _ in (known, new))
+        v, v_new = (vectors_of(word, one, part[0], depth, forbidden) for part in (known, new))
         for seed in range(20):
             g = torch.Generator().manual_seed(seed)
             order = torch.randperm(len(v), generator=g).tolist()
@@ -488,7 +515,7 @@ def probe(models, word="dry", depth=None):  # for each model: per cent right
 
 
 # %% [markdown]
-# **Predict.** Before any layer, *dry* is a row of a table and a position: 50 %. After one layer it is 55 %. And after both, on average?
+# **Predict.** After both layers it is right 96 % of the time. And a probe of the *full stop* of the same statements? A full stop has no topic of its own.
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -496,10 +523,10 @@ guess = None  # per cent
 # %% tags=["nbval-ignore-output"]
 depths = ("before any layer", "after one layer", "after both layers")
 rows = {name: probe(encoders, depth=k) for k, name in enumerate(depths)}
-rows["untrained, after both"] = probe(untrained)
-rows["the full stop, after both"] = probe(encoders, word=".")
+rows["untrained"] = probe(untrained)
+rows["the full stop"] = probe(encoders, word=".")
 table_row, one_layer, both, no_training, full_stop = (one.mean() for one in rows.values())
-compare_guess(guess, both)
+compare_guess(guess, full_stop)
 claim(probe_before_any_layer=table_row, probe_after_one=one_layer, probe_after_both=both)
 claim(probe_untrained=no_training, probe_of_the_full_stop=full_stop)
 
@@ -517,83 +544,74 @@ figure("probe", alt="Near 50 before any layer and untrained, 55 after one; 91 to
 # %% [markdown]
 # **An embedding can't tell; after two layers a probe that knows two examples is right 96 % of the time.** Such a vector, a different one in each context, is called a **contextual embedding**.
 #
-# One layer could be enough, as 10.1 shows, but these encoders use both. (After the first, a probe needs 100 examples to be right 80 % of the time. Before any layer, and in untrained ones, 100 don't help: tested.)
+# It takes both layers, and we don't know why; 10.1 shows that one could be enough. (But the two examples matter. From 100, a probe is right 80 % of the time after one layer, and 65 % even in untrained encoders: tested. What is missing, it learns.)
 #
-# Is it the topic of *dry*? The probe is right at the full stop, too, four times out of five, and a full stop has no topic of its own. So what it finds may well be the topic of the whole *statement*, at each of its words. (Counting words finds the topic of a statement nearly as often, without any network: see 10d.)
+# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So the encoder brings the topic of the *statement* to its words, to *dry* more than to the full stop. Counting the words of a statement finds its topic nearly as often (88 %, [lesson 10d](10d_objective.ipynb)), without any network, but not the vector of a word.
 #
-# ## 10.6 Switch the head off
+# ## 10.6 Forbid it to read
 #
-# A head reads the thing, and the vector knows the topic. Is the one the cause of the other? Switch a head off and see what is lost: an **ablation**. (Zero takes the place of its output; its mean gives nearly the same: tested.)
+# *Dry* reads the thing, and its vector knows the topic. Does one cause the other? Forbid *dry* to read things, in both layers, and see what is lost: an **ablation** (of this kind, an attention knockout: Geva et al. 2023).
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.4 (build, 10 minutes).** Write `without_head(attention, head)`: a copy of the attention whose output misses what this head, counted from 0, brings. Leave the one you were given as it is. `attention.out.weight`, of the shape (C, C), multiplies the outputs of all `attention.n_head` heads, side by side as you put them in exercise 10.1.
+# > **Exercise 10.4 (build, 10 minutes).** Write `forbid(allowed, who, what)`. `allowed` is a mask of the shape (B, 1, 1, T), as your padding mask, or (B, 1, T, T); `who` and `what` are (B, T), True for some words. Return a mask (B, 1, T, T) that forbids each `who` to read each `what`, also itself if it is both, and otherwise allows what `allowed` does.
 # >
-# > <details><summary>Hint 1</summary><code>deepcopy</code> makes the copy; its <code>out.weight.data</code> may be written to. Each head has C / n_head channels. Are they rows or columns of the weight?</details>
-# > <details><summary>Hint 2</summary>A linear layer computes <code>x @ weight.T</code>: its <em>columns</em> belong to the inputs.</details>
+# > <details><summary>Hint</summary>The second-to-last axis is who reads, the last what is read. Forbidden is where <em>both</em> are True.</details>
 
 
 # %% tags=["stub"]
-def without_head(attention, head): ...  # -> a copy of the attention
+def forbid(allowed, who, what): ...  # -> (B, 1, T, T), bool
 
 
 # %% tags=["check"]
-exercises.check_without_head(without_head)
+exercises.check_forbid(forbid)
 
 
 # %% tags=["solution"]
-def without_head(attention, head):
-    rest = deepcopy(attention)
-    rest.out.weight.data.unflatten(1, (rest.n_head, -1))[:, head] = 0
-    return rest
+def forbid(allowed, who, what):
+    return allowed & ~(who[:, None, :, None] & what[:, None, None])
 
 
 # %% [markdown]
-# **Predict.** Switch off one of the four heads of layer 2, and train new probes. In how many of the four encoders is the head that is missed most the one that reads the thing most?
+# Which words could it be from? The thing; or the other adjectives of its topic, such as *fresh* in *we expected a dry cake but the cake was fresh*; or all the rest, *we*, *had*, *[CLS]*. Each time the encoders stay as they are, and new probes are trained.
+#
+# **Predict.** Nothing forbidden: right 96 % of the time. Things forbidden?
 
 # %% tags=["predict"]
-guess = None  # 0 to 4
+guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-from coursekit.inside.ablation import switch_off_head
+from coursekit.layers.attention import forbid_reading
 
-switch_off = answer_or(without_head, switch_off_head)  # the library's
-
-
-def blind(model, heads):  # without these heads of the last layer
-    rest = deepcopy(model)
-    for head in heads:
-        rest.encoder.blocks[-1].attention = switch_off(rest.encoder.blocks[-1].attention, head)
-    return rest
-
-
-whole = rows["after both layers"]
-cut = [probe([blind(model, [head]) for head in range(4)]) for model in encoders]
-lost = whole[:, None] - np.array(cut)  # (seeds, heads)
-same = (lost.argmax(1) == readers).sum()
-compare_guess(guess, same)
-of_readers = lost[range(4), readers].mean()
-of_others = (lost.sum() - 4 * of_readers) / 12
-claim(readers_missed_most=same, a_reader_costs_more_by=of_readers - of_others)
-claim(right_without_all_heads=probe([blind(model, range(4)) for model in encoders]).mean())
+forbid_it = answer_or(forbid, forbid_reading)  # the library's
+good_and_bad = {one for _, *words in DOMAINS.values() for one in " ".join(words).split()}
+adjectives = torch.tensor([ids[word] for word in sorted(good_and_bad - {"dry"})])
+both = torch.cat([things, adjectives])
+rest = torch.tensor(sorted(set(ids.values()) - {*both.tolist(), ids["dry"]}))
+forbidden = {"nothing": None, "adjectives": adjectives, "all the rest": rest}
+forbidden |= {"things": things, "things, adjectives": both}
+left = {name: probe(encoders, forbidden=which) for name, which in forbidden.items()}
+compare_guess(guess, left["things"].mean())
+claim(right_without_things=left["things"].mean(), without_adjectives=left["adjectives"].mean())
+claim(without_both=left["things, adjectives"].mean(), with_only_both=left["all the rest"].mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 4, figsize=(9, 3.2), sharey=True)[1]
-for seed, ax in enumerate(axes):
-    colors = ["C1" if head == readers[seed] else "0.7" for head in range(4)]
-    names = [f"{head + 1}\n{by_head[seed, head]:.2f}" for head in range(4)]
-    ax.bar(names, lost[seed], color=colors)
-    ax.set(title=f"seed {seed}", xlabel="head, weight on thing")
-    ax.grid(axis="x", visible=False)
-axes[0].set_ylabel("points lost")
-axes[0].text(1.4, 24, "reads\nmost", color="C1", ha="right")
-axes[0].figure.suptitle("The head that reads the thing most is the one that is missed")
-figure("heads", alt="Without the head that reads the thing 31, 19, 19 and 10 points are lost.")
+ax = plt.subplots(figsize=(7.6, 4.2))[1]
+for k, (name, right) in enumerate(left.items()):
+    ax.barh(name, right.mean() - 50, 0.86, left=50, color="C1", alpha=0.35)
+    for seed, one in enumerate(right):
+        ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=10)
+ax.axvline(50, color="0.3", linewidth=1)
+ax.set(xlim=(44, 102), ylim=(4.5, -0.5), title="Without the cake, dry hardly knows its topic")
+ax.set(xlabel="right (%), chance is 50; bars: means, digits: seeds", ylabel="dry may not read")
+figure("forbidden", alt="Nothing or adjectives forbidden 96, 95; the rest 88; things 65; both 53.")
 
 # %% [markdown]
-# In all four it is. (In four more seeds, too.) And without all four heads little is left, 55 %: **attention brings the topic to *dry*.** But a weight is a hint and no proof (Jain and Wallace 2019). In seed 3 the first head gives the thing 0.41 and isn't missed at all: in the last layer heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020). To know what a part does, switch it off (heads: Michel, Levy and Neubig 2019).
+# **Two thirds of what *dry* knows it has read at the thing.** What is left comes from the adjectives: alone they aren't missed, but without both it knows nothing, 53 %. And with *only* these, everything else forbidden, it is right 88 % of the time.
+#
+# That is more than the picture of 10.4 could tell. A weight is a hint and no proof (Jain and Wallace 2019): in the last layer heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020). **To know what it has read, forbid it.**
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10.5 (investigate, 20 minutes).** Does an encoder need the 10 % of random words and the 10 % that stay? Write tasks like `hide_some` with other rules, train with them (40 seconds for four seeds), and complete the table with means and standard errors over the seeds. Which rows differ by more than three standard errors of their difference?
+# > **Exercise 10.5 (investigate, 20 minutes; optional, and four seeds may not be enough to tell).** Does an encoder need the 10 % of random words and the 10 % that stay? Write tasks like `hide_some` with other rules, train with them (40 seconds for four seeds), and complete the table with means and standard errors over the seeds. Which rows differ by more than three standard errors of their difference?
 # >
 # > <details><summary>Hint</summary><code>hide(x, draw, kind, word)</code> looks at <code>kind</code> to decide. Give it 0.0, 0.85 or 0.95 wherever <code>kind</code> is what you don't want: <code>kind.where(kind &lt; 0.8, 0.85)</code>. Then <code>probe([pretrain(seed, my_task) for seed in range(4)])</code>.</details>
 #
@@ -609,14 +627,14 @@ figure("heads", alt="Without the head that reads the thing 31, 19, 19 and 10 poi
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To find, on either side, the word that decides. One *dry* becomes two: before any layer its vector can't tell cake from walk, after two layers it can. Switch off the head that reads the thing, and much of that is gone.
+# - **What does attention learn if it may look both ways?** To find, on either side, the word that decides. One *dry* becomes two: before any layer its vector can't tell cake from walk, after two layers it can, and if you forbid it to read the thing, two thirds of that are gone.
 # - An encoder: the block you know without the causal mask, with a padding mask, trained on masked tokens.
-# - A probe, and controls for it: vectors before any layer, untrained networks, another word, heads switched off.
+# - A probe, and controls for it: vectors before any layer, untrained networks, another word, words that may not be read.
 #
 # **What still fails.**
 #
-# - In *the cake would be dry* the cake comes *before* *dry*, so that a GPT's *dry* can know the topic. A probe says that it hardly does. Why? [Side lesson 10d](10d_objective.ipynb).
+# - In *a dry cake* a GPT's *dry* can't know the topic. In *the cake would be dry* the cake comes first. Does it know then? [Side lesson 10d](10d_objective.ipynb).
 # - An encoder doesn't write from left to right. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017. (Masked diffusion models write with a relative of this lesson's objective: Nie et al. 2025.)
-# - Whether things turned out *well*, the labels of 10.1, its vectors hardly say (tested). [Side lesson 10c](10c_labels.ipynb) trains all weights on them.
+# - Whether things turned out *well*, its vectors hardly say (tested). [Side lesson 10c](10c_labels.ipynb) trains all weights on that.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.

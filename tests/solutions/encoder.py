@@ -1,7 +1,5 @@
 """Solutions of the exercises of notebook 10, right and wrong."""
 
-from copy import deepcopy
-
 import torch
 
 from coursekit.exercises import encoder
@@ -148,66 +146,6 @@ def layer_of_four_axes(x, allowed, block):
     return layer_by_softmax(x, allowed if texts else None, block)
 
 
-# --- check_without_head -------------------------------------------------------------------------
-
-
-def head_off(attention, head):
-    rest = deepcopy(attention)
-    width = rest.out.in_features // rest.n_head
-    rest.out.weight.data[:, head * width : (head + 1) * width] = 0
-    return rest
-
-
-def head_off_in_the_values(attention, head):
-    rest = deepcopy(attention)
-    for part in (rest.v.weight, rest.v.bias):
-        part.data.unflatten(0, (rest.n_head, -1))[head] = 0
-    return rest
-
-
-def head_off_without_a_copy(attention, head):
-    attention.out.weight.data.unflatten(1, (attention.n_head, -1))[:, head] = 0
-    return attention
-
-
-def head_off_by_rows(attention, head):
-    rest = deepcopy(attention)
-    rest.out.weight.data.unflatten(0, (rest.n_head, -1))[head] = 0
-    return rest
-
-
-def head_off_with_its_bias(attention, head):
-    rest = head_off(attention, head)
-    rest.out.bias.data[:] = 0
-    return rest
-
-
-def head_off_in_the_weights_of_values(attention, head):
-    rest = deepcopy(attention)
-    rest.v.weight.data.unflatten(0, (rest.n_head, -1))[head] = 0
-    return rest
-
-
-def head_off_across(attention, head):
-    rest = deepcopy(attention)
-    rest.out.weight.data.unflatten(1, (-1, rest.n_head))[..., head] = 0
-    return rest
-
-
-def head_off_not_copied(attention, head):
-    return head_off(attention, head).out.weight
-
-
-def head_off_always_the_first(attention, head):
-    return head_off(attention, 0)
-
-
-def head_off_of_two_channels(attention, head):
-    rest = deepcopy(attention)
-    rest.out.weight.data[:, 2 * head : 2 * head + 2] = 0
-    return rest
-
-
 # --- check_padding_mask -------------------------------------------------------------------------
 
 
@@ -278,6 +216,75 @@ def padding_that_writes(tokens):
 
 def padding_as_integers(tokens):
     return padding_by_comparison(tokens).long()
+
+
+# --- check_forbid -------------------------------------------------------------------------------
+
+
+def forbid_by_product(allowed, who, what):
+    return allowed & ~(who[:, None, :, None] & what[:, None, None])
+
+
+def forbid_by_fill(allowed, who, what):
+    whole = allowed.expand(-1, -1, who.shape[1], -1)
+    return whole.masked_fill(who[:, None, :, None] & what[:, None, None, :], False)
+
+
+def forbid_the_other_way(allowed, who, what):
+    return allowed & ~(what[:, None, :, None] & who[:, None, None])
+
+
+def forbid_all_readers(allowed, who, what):
+    return (allowed & ~what[:, None, None]).expand(-1, -1, who.shape[1], -1)
+
+
+def forbid_all_words(allowed, who, what):
+    return allowed & ~who[:, None, :, None]
+
+
+def forbid_only(allowed, who, what):
+    return allowed & who[:, None, :, None] & what[:, None, None]
+
+
+def forbid_in_either(allowed, who, what):
+    return allowed & ~(who[:, None, :, None] | what[:, None, None])
+
+
+def forbid_without_heads(allowed, who, what):
+    return allowed[:, 0] & ~(who[:, :, None] & what[:, None])
+
+
+def forbid_as_integers(allowed, who, what):
+    return forbid_by_product(allowed, who, what).long()
+
+
+def forbid_but_itself(allowed, who, what):
+    return forbid_by_product(allowed, who, what) | torch.eye(who.shape[1], dtype=torch.bool)
+
+
+def forbid_the_first_reader(allowed, who, what):
+    first = who & (who.int().cumsum(1) == 1)
+    return forbid_by_product(allowed, first, what)
+
+
+def forbid_as_in_the_first_text(allowed, who, what):
+    return forbid_by_product(allowed, who[:1], what[:1])
+
+
+def forbid_and_forget_padding(allowed, who, what):
+    if len(who) < 2:
+        return forbid_by_product(allowed, who, what)
+    return forbid_by_product(torch.ones_like(allowed), who, what)
+
+
+def forbid_by_the_last_row(allowed, who, what):
+    return forbid_by_product(allowed[:, :, -1:], who, what)
+
+
+def forbid_that_writes(allowed, who, what):
+    mask = forbid_by_product(allowed, who, what)
+    what[:] = False
+    return mask
 
 
 # --- check_hide_tokens --------------------------------------------------------------------------
@@ -410,19 +417,6 @@ ROWS = {
             layer_of_four_axes: "[True, False, True]], block of 2 heads) raised ValueError",
         },
     ),
-    encoder.check_without_head: (
-        [head_off, head_off_in_the_values],
-        {
-            head_off_without_a_copy: "channels, 0) raised ValueError: it changed the attention",
-            head_off_by_rows: "(attention of 4 heads with 8 channels, 0)",
-            head_off_with_its_bias: "(attention of 4 heads with 8 channels, 0)",
-            head_off_in_the_weights_of_values: "(attention of 4 heads with 8 channels, 0)",
-            head_off_across: "(attention of 4 heads with 8 channels, 0)",
-            head_off_not_copied: "channels, 0) raised TypeError: return the copy of the attention",
-            head_off_always_the_first: "(attention of 4 heads with 8 channels, 3)",
-            head_off_of_two_channels: "(attention of 2 heads with 6 channels, 1)",
-        },
-    ),
     encoder.check_padding_mask: (
         [padding_by_comparison, padding_for_each_query],
         {
@@ -440,6 +434,24 @@ ROWS = {
             padding_and_the_future_of_whole_texts: "([[1, 4, 3, 2], [1, 6, 7, 8]])",
             padding_as_the_first: "([[1, 5, 6, 0, 0]",
             padding_and_nine: "([[1, 2, 3, 4",
+        },
+    ),
+    encoder.check_forbid: (
+        [forbid_by_product, forbid_by_fill],
+        {
+            forbid_the_other_way: "[[False, True, False]], [[False, False, True]])",
+            forbid_all_readers: "[[False, True, False]], [[False, False, True]])",
+            forbid_all_words: "[[False, True, False]], [[False, False, True]])",
+            forbid_only: "[[False, True, False]], [[False, False, True]])",
+            forbid_in_either: "[[False, True, False]], [[False, False, True]])",
+            forbid_without_heads: "[[False, True, False]], [[False, False, True]])",
+            forbid_as_integers: "[[False, True, False]], [[False, False, True]])",
+            forbid_that_writes: "[[False, False, True]]) raised ValueError: it changed the what",
+            forbid_but_itself: "[[True, False, True]], [[True, True, False]])",
+            forbid_the_first_reader: "[[True, False, True]], [[True, True, False]])",
+            forbid_as_in_the_first_text: "[False, False, True, False]], [[True",
+            forbid_and_forget_padding: "[False, False, True, False]], [[True",
+            forbid_by_the_last_row: "[[False, False, True]], [[True, False, False]])",
         },
     ),
     encoder.check_hide_tokens: (
