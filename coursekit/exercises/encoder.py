@@ -123,6 +123,7 @@ def check_forbid(solution: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
             torch.tensor([[1, 0, 1, 0], [0, 1, 0, 0]]).bool(),
         ),
         (past, torch.tensor([[0, 0, 1]]).bool(), torch.tensor([[1, 0, 0]]).bool()),
+        (past, torch.tensor([[1, 0, 0]]).bool(), torch.tensor([[0, 1, 0]]).bool()),  # no change
     ]
 
     def reference(allowed: Tensor, who: Tensor, what: Tensor) -> Tensor:

@@ -83,7 +83,7 @@ figure("who-reads-whom", alt="Left: a lower triangle is allowed. Right: everythi
 #
 # ## 10.2 The layer, and texts of different lengths
 #
-# An encoder layer is the block of lesson 6 without the causal mask. One detail differs: where GPT-2 normalises what goes *into* attention and the feed-forward network (**pre-norm**), BERT normalises the sums that come out (**post-norm**). (Newer encoders, such as ModernBERT (Warner et al. 2024), are pre-norm again.)
+# An encoder layer is the block of lesson 6 without the causal mask. One detail differs: where GPT-2 normalises what goes *into* attention and the feed-forward network (**pre-norm**), BERT normalises the sums that come out (**post-norm**). (Newer encoders, such as ModernBERT (Warner et al. 2024), are pre-norm.)
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
@@ -344,7 +344,16 @@ for name, by_seed in (("encoders", both_sides), ("GPTs", words_before)):
 claim_order(both_sides_beat_the_gpt=loss)
 
 # %% [markdown]
-# **Reading both sides pays**, a third of a nat for each word. (The mask alone, too: an encoder with the causal mask on, trained on the same masked words, is at 1.6. A GPT can read both sides at a price: try each of the 72 words in the blank, in 72 passes, and ask how probable the whole statement becomes. That gives 0.64. Both tested.) And an encoder's one pass gives a vector for *every* word of the text, each of which has seen both sides. After further training, search and classification work with such vectors.
+# **Reading both sides pays**, a third of a nat for each word. With two more rows ([tested](../tests/test_encoder_lesson.py)):
+#
+# |reads|trained on|passes|loss|
+# |---|---|---|---|
+# |what stands before|next words|1|1.49|
+# |what stands before|masked words|1|1.6|
+# |both sides|masked words|1|1.17|
+# |both sides: tries each of 72 words in the blank|next words|72|0.64|
+#
+# So a GPT can read both sides, too, by asking how probable the whole statement becomes with each word, at 72 times the cost. And an encoder's one pass gives a vector for *every* word of a text, each of which has seen both sides. After further training, search and classification work with such vectors.
 #
 # What did it learn about *dry*? Let the encoder of seed 0 fill in a blank, in a template that it has learned from.
 
@@ -362,7 +371,7 @@ figure("blank", alt="Words of the kitchen for a cake, of the weather for a walk;
 # %% [markdown]
 # Before *cake* it fills in words that describe food, before *walk* weather. *Dry* is in both lists.
 #
-# **Your turn.** Hide other words, one statement a line.
+# **Your turn.** Hide other words, one statement per line.
 
 
 # %% tags=["live"]
@@ -460,7 +469,7 @@ claim(weight_on_a_thing=seen["trained"][:, 0].mean(), on_another=seen["trained"]
 #
 # ## 10.5 One *dry* becomes two
 #
-# To read a word isn't yet to use it. Collect the vector of *dry* from each of these statements, and draw those of the new templates as points, in the plane in which they spread most (their two principal components). Nobody has told the encoder about topics; the colours are ours.
+# To read a word isn't yet to use it. Collect the vector of *dry* from each of these statements, and draw those of the new templates as points, in the plane in which they spread most (their two principal components). Nobody has told the encoder about topics; the colours are ours. (Seed 0. Before any layer there is one dot for each place of *dry* in a statement.)
 
 # %%
 from coursekit.models.bag import fit_logistic
@@ -487,13 +496,13 @@ for depth, ax in enumerate(axes):
     points = plane(vectors_of("dry", encoders[0], new[0], depth))
     for topic, (name, color) in enumerate({"kitchen": "C1", "weather": "C0"}.items()):
         some = points[new[1].cpu() == topic]
-        ax.scatter(*some.T, color=color, alpha=0.6, s=22)
+        ax.scatter(*some.T, color=color, alpha=0.7, s=(16, 60)[topic], zorder=2 - topic)
         if depth == 2:
             ax.text(*some.mean(0), name, ha="center", color=color, fontweight="bold")
     ax.set_title(("before any layer", "after one layer", "after both layers")[depth])
     ax.set(xticks=[], yticks=[])
 axes[0].figure.suptitle("One dry becomes two")
-figure("two-clouds", alt="Mixed points before the layers and after one; after both, two clouds.")
+figure("two-clouds", alt="Both topics at each point before any layer; after both, two clouds.")
 
 # %% [markdown]
 # Two clouds. How clearly apart, and in all four encoders? Train a **probe** (Alain and Bengio 2016): a logistic regression (lesson 9) that sees this one vector and nothing else of its statement. The encoder stays as it is. We want to know what is *easy* to read, so the probe learns from **two** vectors only, one of each topic, and judges the 110 of the new templates. We take the mean over twenty such pairs, in which both topics count the same (**balanced accuracy**): chance is 50 %.
@@ -544,9 +553,9 @@ figure("probe", alt="Near 50 before any layer and untrained, 55 after one; 91 to
 # %% [markdown]
 # **An embedding can't tell; after two layers a probe that knows two examples is right 96 % of the time.** Such a vector, a different one in each context, is called a **contextual embedding**.
 #
-# It takes both layers, and we don't know why; 10.1 shows that one could be enough. (But the two examples matter. From 100, a probe is right 80 % of the time after one layer, and 65 % even in untrained encoders: tested. What is missing, it learns.)
+# From two examples it takes both layers. From 100, a probe is right 80 % of the time after one layer already, but 65 % in untrained encoders, too (tested): from many examples a probe learns something by itself. That is why we gave it two.
 #
-# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So the encoder brings the topic of the *statement* to its words, to *dry* more than to the full stop. Counting the words of a statement finds its topic nearly as often (88 %, [lesson 10d](10d_objective.ipynb)), without any network, but not the vector of a word.
+# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So the encoder brings the topic of the *statement* to its words, to *dry* more than to the full stop. (Counting the words of a statement finds its topic, too, 88 % of the time, without any network: [lesson 10d](10d_objective.ipynb).)
 #
 # ## 10.6 Forbid it to read
 #
@@ -606,9 +615,9 @@ ax.set(xlabel="right (%), chance is 50; bars: means, digits: seeds", ylabel="dry
 figure("forbidden", alt="Nothing or adjectives forbidden 96, 95; the rest 88; things 65; both 53.")
 
 # %% [markdown]
-# **Two thirds of what *dry* knows it has read at the thing.** What is left comes from the adjectives: alone they aren't missed, but without both it knows nothing, 53 %. And with *only* these, everything else forbidden, it is right 88 % of the time.
+# **Forbidding the thing costs two thirds of the gain over chance.** What is left comes by way of the adjectives. Removing them alone costs nothing, but without both two examples find next to nothing, 53 %. And with *only* these, everything else forbidden, it is right 88 % of the time.
 #
-# That is more than the picture of 10.4 could tell. A weight is a hint and no proof (Jain and Wallace 2019): in the last layer heads don't read words, but vectors that layer 1 has mixed already (Abnar and Zuidema 2020). **To know what it has read, forbid it.**
+# Could the adjectives have read the cake for it, in layer 1? Forbid them, too, to read things: 64 % instead of 65 (tested). So hardly. A weight alone couldn't have told: it is a hint and no proof (Jain and Wallace 2019), for in the last layer heads read vectors that layer 1 has mixed already (Abnar and Zuidema 2020). **To know what it has read, forbid it.**
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.5 (investigate, 20 minutes; optional, and four seeds may not be enough to tell).** Does an encoder need the 10 % of random words and the 10 % that stay? Write tasks like `hide_some` with other rules, train with them (40 seconds for four seeds), and complete the table with means and standard errors over the seeds. Which rows differ by more than three standard errors of their difference?
@@ -627,7 +636,7 @@ figure("forbidden", alt="Nothing or adjectives forbidden 96, 95; the rest 88; th
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To find, on either side, the word that decides. One *dry* becomes two: before any layer its vector can't tell cake from walk, after two layers it can, and if you forbid it to read the thing, two thirds of that are gone.
+# - **What does attention learn if it may look both ways?** To find, on either side, the word that decides. One *dry* becomes two: before any layer its vector can't tell cake from walk, after two layers it can, and if you forbid it to read the thing, two thirds of that gain are gone.
 # - An encoder: the block you know without the causal mask, with a padding mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, another word, words that may not be read.
 #

@@ -281,6 +281,10 @@ def forbid_by_the_last_row(allowed, who, what):
     return forbid_by_product(allowed[:, :, -1:], who, what)
 
 
+def forbid_by_exchange(allowed, who, what):
+    return allowed ^ (who[:, None, :, None] & what[:, None, None])
+
+
 def forbid_that_writes(allowed, who, what):
     mask = forbid_by_product(allowed, who, what)
     what[:] = False
@@ -451,6 +455,7 @@ ROWS = {
             forbid_the_first_reader: "[[True, False, True]], [[True, True, False]])",
             forbid_as_in_the_first_text: "[False, False, True, False]], [[True",
             forbid_and_forget_padding: "[False, False, True, False]], [[True",
+            forbid_by_exchange: "[[True, False, False]], [[False, True, False]])",
             forbid_by_the_last_row: "[[False, False, True]], [[True, False, False]])",
         },
     ),

@@ -65,6 +65,11 @@ def lists_with_infinite_weights(counts, n):
     return lists_of(counts, n, torch.log(len(counts) / counts.count_nonzero(0)))
 
 
+def lists_rotated(counts, n):
+    lists = lists_of(counts, n)
+    return (lists.roll(1, 1) - lists) / 2**0.5 if n == 2 else lists
+
+
 def lists_of_two(counts, n):
     return torch.nn.functional.pad(lists_of(counts, min(n, 2)), (0, max(n - 2, 0)))
 
@@ -81,6 +86,7 @@ ROWS = {
             lists_by_totals: "([[1.0, 0.0, 0.0]",
             lists_centred: "([[1.0, 0.0, 0.0]",
             lists_with_infinite_weights: "[1.0, 1.0, 0.0, 0.0]], 2) raised _LinAlg",
+            lists_rotated: "[1.0, 1.0, 0.0, 0.0]], 2)",
             lists_of_two: "([[",
         },
     ),
