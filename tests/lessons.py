@@ -9,7 +9,7 @@ from tools.source import find_lessons, load
 
 KEPT = {
     *("train", "ids", "our_layer", "readable", "hide", "tokens", "known", "new", "sizes", "last"),
-    *("learn", "forbid_it"),
+    *("learn", "forbid_it", "shift"),
 }
 """Names that are assigned in lessons 10 and 10c, cheaply, and that their functions use."""
 DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef

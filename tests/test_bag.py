@@ -3,14 +3,12 @@
 from collections import Counter
 from itertools import pairwise
 
-import pytest
 import torch
-from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
 from torch.testing import assert_close
 
 from coursekit.data.statements import number_words, statements
-from coursekit.models.bag import count_words, fit_bag, fit_logistic, latent_lists
+from coursekit.models.bag import count_words, fit_bag, fit_logistic
 from coursekit.windows.masking import pad_texts
 
 N, T, V = 40, 6, 5
@@ -77,22 +75,3 @@ def test_of_statements_in_new_templates_single_words_tell_little_and_pairs_more(
         found = (counts[n:] @ weights).argmax(1)
         right.append((found == labels[n:]).double().mean().item())
     assert 0.55 < right[0] < 0.62 < 0.78 < right[1] < 0.83
-
-
-def test_lists_of_words_are_scikit_learns():
-    counts = torch.randint(3, (N, 7), generator=torch.Generator().manual_seed(0)).double()
-    counts[:, 2] = 0  # a word that no text holds
-    held_by = (counts > 0).sum(0)
-    weights = torch.where(held_by > 0, (N / held_by).log(), 0.0)
-    theirs = TruncatedSVD(3, algorithm="arpack").fit((counts * weights).numpy())
-    lists = latent_lists(counts, 3)
-    expected = weights[:, None] * torch.tensor(theirs.components_.T.copy())
-    assert_close(lists.abs(), expected.abs())  # the signs are arbitrary
-
-
-@pytest.mark.parametrize("n", [0, 4])
-def test_more_lists_than_words_or_texts_are_refused(n):
-    with pytest.raises(ValueError, match=f"n={n} lists must be 1 to 3"):
-        latent_lists(torch.ones(5, 3), n)
-    with pytest.raises(ValueError, match=f"n={n} lists must be 1 to 3"):
-        latent_lists(torch.ones(3, 5), n)

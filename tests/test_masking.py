@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from coursekit.evaluate.likelihood import NO_TARGET, next_token_loss
 from coursekit.models.encoder import Encoder, EncoderConfig, MaskedTokenModel
 from coursekit.training.engine import Engine
-from coursekit.windows.masking import NOT_CHOSEN, draw_masked, mask_tokens, pad_texts
+from coursekit.windows.masking import NOT_CHOSEN, draw_masked, mask_tokens, pad_texts, targets_after
 
 MASK, LOWEST, V = 3, 4, 1004
 
@@ -159,3 +159,10 @@ def test_micro_batches_give_the_gradients_of_the_whole_batch(micro_batches):
         for x, y in zip(inputs.chunk(2), targets.chunk(2), strict=True)
     ]
     assert abs(sum(halves) / 2 - found[0][0]) > 1e-3  # a mean of means is another number
+
+
+def test_the_next_word_is_the_target_and_nothing_else():
+    tokens = torch.tensor([[5, 4, 3, 9, 0], [6, 7, 8, 4, 5]])
+    expected = [[4, -100, 9, -100, -100], [7, 8, 4, 5, -100]]
+    assert targets_after(tokens).tolist() == expected
+    assert targets_after(tokens, lowest=1).tolist()[0] == [4, 3, 9, -100, -100]

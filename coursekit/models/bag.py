@@ -33,34 +33,6 @@ def count_words(
     return torch.cat([counts, pair_counts.scatter_add_(1, number, both.float())], 1)
 
 
-def latent_lists(counts: Float[Tensor, "N M"], n: int) -> Float[Tensor, "M K"]:
-    """Return n lists of words that occur together; `counts @ lists` describes texts by n numbers.
-
-    Latent semantic analysis (Deerwester et al. 1990): right singular vectors of the counts, each
-    word weighted by log(N / texts that hold it), and those weights once more for the texts to come.
-    The sign of a list is arbitrary.
-
-    Args:
-        counts: how often each of M words stands in each of N texts.
-        n: lists K, those of the largest singular values first.
-
-    Raises:
-        ValueError: if there can't be so many.
-
-    Example:
-        >>> counts = torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
-        >>> latent_lists(counts, 1).abs()  # the second text's word, times log 2
-        tensor([[0.0000],
-                [0.0000],
-                [0.6931]])
-    """
-    if not 1 <= n <= min(counts.shape):
-        raise ValueError(f"{n=} lists must be 1 to {min(counts.shape)}, for {tuple(counts.shape)=}")
-    weights = torch.log(len(counts) / counts.count_nonzero(0).clamp(min=1))
-    vectors = torch.linalg.svd(counts * weights, full_matrices=False).Vh
-    return weights[:, None] * vectors[:n].T
-
-
 def fit_logistic(
     counts: Float[Tensor, "N M"], labels: Int[Tensor, "N"], n_label: int, decay: float
 ) -> Float[Tensor, "M K"]:

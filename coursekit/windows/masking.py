@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
+from torch.nn import functional as F
 
 NOT_CHOSEN = -100
 """The target where nothing is to be predicted: `evaluate.likelihood.NO_TARGET`."""
@@ -84,6 +85,23 @@ def mask_tokens(
         draw = draw.masked_fill(~maskable, 1.0)  # below no probability
     found = mask_drawn(tokens, draw, kind, word, mask=mask, chosen=chosen, lowest=0)
     return found["inputs"], found["targets"]
+
+
+def targets_after(tokens: Int[Tensor, "B T"], lowest: int = 4) -> Int[Tensor, "B T"]:
+    """Return the next token at each position, as a causal model predicts it.
+
+    It is `NOT_CHOSEN` after the last, and where the next is no word.
+
+    Args:
+        tokens: ids.
+        lowest: ids below it are no words.
+
+    Example:
+        >>> targets_after(torch.tensor([[1, 7, 9, 0]])).tolist()
+        [[7, 9, -100, -100]]
+    """
+    after = F.pad(tokens[:, 1:], (0, 1), value=lowest - 1)
+    return after.masked_fill(after < lowest, NOT_CHOSEN)
 
 
 def pad_texts(

@@ -1,93 +1,80 @@
-"""Solutions of the exercises of notebook 10d, right and wrong."""
+"""Solutions of the exercise of notebook 10d, right and wrong."""
 
 import torch
+from torch.nn import functional as F
 
 from coursekit.exercises import objective
 
-# --- check_word_lists ---------------------------------------------------------------------------
+# --- check_next_targets -------------------------------------------------------------------------
 
 
-def weigh(counts):
-    return torch.log(len(counts) / counts.count_nonzero(0).clamp(min=1))
+def next_by_pad(tokens):
+    after = F.pad(tokens[:, 1:], (0, 1))
+    return after.where(after >= 4, -100)
 
 
-def lists_of(counts, n, weight=None, again=None):
-    weight = weigh(counts) if weight is None else weight
-    vectors = torch.linalg.svd(counts * weight, full_matrices=False).Vh[:n].T
-    return (weight if again is None else again)[:, None] * vectors
+def next_by_cat(tokens):
+    last = torch.full_like(tokens[:, :1], -100)
+    return torch.cat([tokens[:, 1:].masked_fill(tokens[:, 1:] < 4, -100), last], 1)
 
 
-def lists_by_svd(counts, n):
-    return lists_of(counts, n)
+def next_is_the_same(tokens):
+    return tokens.where(tokens >= 4, -100)
 
 
-def lists_by_eigenvectors(counts, n):
-    weighted = counts.double() * weigh(counts)
-    vectors = torch.linalg.eigh(weighted.T @ weighted).eigenvectors
-    return (weigh(counts)[:, None] * vectors[:, -n:].flip(1)).float()
+def next_is_the_one_before(tokens):
+    return F.pad(next_is_the_same(tokens)[:, :-1], (1, 0), value=-100)
 
 
-def lists_without_weights(counts, n):
-    return lists_of(counts, n, torch.ones(counts.shape[1]))
+def next_goes_round(tokens):
+    return next_is_the_same(tokens.roll(-1, 1))
 
 
-def lists_weighted_once(counts, n):
-    return lists_of(counts, n, again=torch.ones(counts.shape[1]))
+def next_is_shorter(tokens):
+    return next_is_the_same(tokens)[:, 1:]
 
 
-def lists_as_rows(counts, n):
-    return lists_of(counts, n).T
+def next_above_the_full_stop(tokens):
+    after = F.pad(tokens[:, 1:], (0, 1))
+    return after.where(after > 4, -100)
 
 
-def lists_of_the_smallest(counts, n):
-    weight = weigh(counts)
-    return weight[:, None] * torch.linalg.svd(counts * weight, full_matrices=False).Vh[-n:].T
+def next_as_floats(tokens):
+    return next_by_pad(tokens).float()
 
 
-def lists_times_singular_values(counts, n):
-    weight = weigh(counts)
-    found = torch.linalg.svd(counts * weight, full_matrices=False)
-    return weight[:, None] * found.Vh[:n].T * found.S[:n]
+def next_that_writes(tokens):
+    tokens[:] = next_by_pad(tokens)
+    return tokens
 
 
-def lists_by_totals(counts, n):
-    return lists_of(counts, n, torch.log(len(counts) / counts.sum(0).clamp(min=1)))
+def next_with_padding(tokens):
+    return F.pad(tokens[:, 1:], (0, 1), value=-100)
 
 
-def lists_centred(counts, n):
-    weight = weigh(counts)
-    weighted = counts * weight
-    vectors = torch.linalg.svd(weighted - weighted.mean(0), full_matrices=False).Vh[:n].T
-    return weight[:, None] * vectors
+def next_with_the_mask(tokens):
+    after = F.pad(tokens[:, 1:], (0, 1))
+    return after.where(after > 0, -100)
 
 
-def lists_with_infinite_weights(counts, n):
-    return lists_of(counts, n, torch.log(len(counts) / counts.count_nonzero(0)))
-
-
-def lists_rotated(counts, n):
-    lists = lists_of(counts, n)
-    return (lists.roll(1, 1) - lists) / 2**0.5 if n == 2 else lists
-
-
-def lists_of_two(counts, n):
-    return torch.nn.functional.pad(lists_of(counts, min(n, 2)), (0, max(n - 2, 0)))
+def next_needs_two(tokens):
+    return next_by_pad(tokens) if tokens.shape[1] > 1 else tokens
 
 
 ROWS = {
-    objective.check_word_lists: (
-        [lists_by_svd, lists_by_eigenvectors],
+    objective.check_next_targets: (
+        [next_by_pad, next_by_cat],
         {
-            lists_without_weights: "([[1.0, 0.0, 0.0]",
-            lists_weighted_once: "([[1.0, 0.0, 0.0]",
-            lists_as_rows: "1) raised ValueError: its shape is (1, 3), not (3, 1)",
-            lists_of_the_smallest: "([[1.0, 0.0, 0.0]",
-            lists_times_singular_values: "([[1.0, 0.0, 0.0]",
-            lists_by_totals: "([[1.0, 0.0, 0.0]",
-            lists_centred: "([[1.0, 0.0, 0.0]",
-            lists_with_infinite_weights: "[1.0, 1.0, 0.0, 0.0]], 2) raised _LinAlg",
-            lists_rotated: "[1.0, 1.0, 0.0, 0.0]], 2)",
-            lists_of_two: "([[",
+            next_is_the_same: "([[1, 7, 9, 4]])",
+            next_is_the_one_before: "([[1, 7, 9, 4]])",
+            next_is_shorter: "([[1, 7, 9, 4]])",
+            next_above_the_full_stop: "([[1, 7, 9, 4]])",
+            next_as_floats: "([[1, 7, 9, 4]])",
+            next_that_writes: "([[1, 7, 9, 4]]) raised ValueError: it changed the tokens",
+            next_with_padding: "([[1, 7, 9, 0, 0], [1, 5, 3, 8, 6]])",
+            next_with_the_mask: "([[1, 7, 9, 0, 0], [1, 5, 3, 8, 6]])",
+            next_goes_round: "([[4], [9], [0]])",
+            next_needs_two: "([[4], [9], [0]])",
         },
     ),
 }
