@@ -294,7 +294,7 @@ ax.set_title("At a GPT's dry: not much more than in an untrained network")
 figure("examples", alt="Encoders 95 to 100, GPTs rising from 63 to 88, untrained from 64 to 77.")
 
 # %% [markdown]
-# From twelve examples it is 88 %: so it is there, as it must be, since the cake has been read. But in untrained networks it is 77 %, and with four seeds that scatter from 58 to 100 in both we can't tell the two apart. **A GPT's training has made the topic easy to find where it predicts with it, and has hardly touched it at *dry*.** This is why a probe needs such a control (Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).
+# From twelve examples it is 88 %: so it is there. But in untrained networks, which have read the cake as well, it is 77 %, and four of each, between 58 and 100, don't tell the two apart. **A GPT's training has made the topic easy to find where it predicts with it, and has hardly touched it at *dry*.** This is why a probe needs such a control (another are random labels: Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).
 #
 # Does a number like 95 % show that a network was needed? No. Counting words tells these topics, too: latent semantic analysis (Deerwester et al. 1990), which describes a statement by a few numbers, finds that of all statements with *dry* 88 % of the time, from two examples ([tested](../tests/test_encoder_lesson.py); how many numbers was chosen on validation labels). What the network adds is the topic in the vector of a *word*. And *where* it lies there counting can't say.
 
@@ -309,7 +309,7 @@ figure("examples", alt="Encoders 95 to 100, GPTs rising from 63 to 88, untrained
 # |GPTs||100||63|
 # |untrained||63||64|
 #
-# > <details><summary>What we found</summary>After one layer: encoders 57 at <em>be</em> and 64 at <em>dry</em>, GPTs 91 and 59, untrained 59 and 60. So the GPTs have it at <em>be</em> after one layer already, where the cake is three or four words away, and at <em>dry</em> it isn't easier to find in either layer than without training. The encoders need both. (One run of four seeds, twelve statements.)</details>
+# > <details><summary>What we found</summary>After one layer: encoders 57 at <em>be</em> and 64 at <em>dry</em>, GPTs 91 and 59, untrained 59 and 60. So the GPTs have it at <em>be</em> after one layer already, where the cake is two words away, and at <em>dry</em> it isn't easier to find in either layer than without training. The encoders need both. (One run of four seeds, twelve statements.)</details>
 
 # %% [markdown]
 # ## What you now have
@@ -318,4 +318,4 @@ figure("examples", alt="Encoders 95 to 100, GPTs rising from 63 to 88, untrained
 # - A comparison that changes one thing at a time, the causal mask or the objective. (An objective is several things still: which word is predicted, how often, and from what.)
 # - What to ask of each probe: how many examples it needs, what it finds in untrained networks, and what counting would find.
 #
-# **What still fails.** A dry cake is bad and a dry walk good, so that what we call topic may as well be good or bad. And everything here is one word, *dry*, and a vocabulary of 72 words. Probes say what *can* be read from a vector, not what the network does with it; for that, switch parts off, as in [lesson 10](10_encoder.ipynb).
+# **What still fails.** A dry cake is bad and a dry walk good, so that what we call topic may as well be good or bad. And everything here is one word, *dry*, and a vocabulary of 72 words. Probes say what *can* be read from a vector, not what the network does with it; for that, take something away, as in [lesson 10](10_encoder.ipynb).
