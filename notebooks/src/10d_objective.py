@@ -52,7 +52,7 @@ learn, judge = choose(train, "would be dry ."), choose(test, "would be dry .")
 print("to learn from:", learn[0][0], "to judge:", judge[0][0], sep="\n")
 
 # %% [markdown]
-# The networks are those of lesson 10, of the library's parts: two layers, 32 channels. `attend` looks both ways, `attend_past` to the left. Each is trained on the 2,176 statements for 1,500 steps of 64, the GPTs, too, though they have a target at every word; 10d.2 gives them as many targets as the others. Each either fills in masked words (`hide_some`) or predicts each next word (`next_words`).
+# The networks are those of lesson 10, of the library's parts: two layers, 32 channels. `attend` looks both ways, `attend_past` to the left. Each is trained on the 2,176 statements for 1,500 steps of 64, and either fills in masked words (`hide_some`) or predicts each next word (`next_words`). (So the GPTs, with a target at every word, have more of them. In 10d.2 they get as many as the others.)
 
 # %%
 from coursekit.layers.attention import attend, attend_past
@@ -158,7 +158,7 @@ def probe(models, word, n=2, learn=learn, judge=judge):  # a number a model
 
 
 # %% [markdown]
-# **Predict.** From two examples, the probe of the encoders is right 95 % of the time at this *dry*. And that of the GPTs, which have read *cake*, too?
+# **Predict.** From two examples, the probe of the encoders is right 95 % of the time at this *dry*. And that of the GPTs, which have read *cake*, too? (And *fresh* or *tasty*: lesson 10 tells the two apart, we don't here.)
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -254,9 +254,9 @@ axes[0].figure.suptitle("After 1,500 steps a GPT has the topic at be, where it p
 figure("objective", alt="GPTs 68, 100, 63, 65 per cent; masked networks 75 or more everywhere.")
 
 # %% [markdown]
-# There it is, 100 % in all four GPTs, at *be*. **The same job, one word earlier: two examples find the topic where a GPT predicts with it.** The GPTs have had more targets than the others. With 225 steps, and so as many (dashed), they are at 82, 75 and 53 % at *would*, *be* and *dry*: the topic is there before *dry*, less sharply, and again not at it. What a network needs it for at *would*, where *be* comes next for certain, we don't know; the causal masked networks have it there, too.
+# There it is, 100 % in all four GPTs, at *be*. **The same job, one word earlier: after 1,500 steps two examples find the topic where a GPT predicts with it.** The GPTs have had more targets than the others. With 225 steps, and so as many (dashed), they are at 82, 75 and 53 % at *would*, *be* and *dry*: the topic is there before *dry*, less sharply, and again not at it. What a network needs it for at *would*, where *be* comes next for certain, we don't know; the causal masked networks have it there, too.
 #
-# And the untrained ones? About 64 % at each word. Whatever has read the cake carries a little of it, trained or not. So to two examples a GPT's *dry* shows no more than an untrained network's.
+# And the untrained ones? About 64 % at each word. Whatever has read the cake carries a little of it, trained or not (in lesson 10 the untrained had 51 %, on statements that differ much more than these). So to two examples a GPT's *dry* shows no more than an untrained network's.
 #
 # So "what does the vector of this word know?" is a question about the objective, too. If you take vectors from a GPT that isn't fine-tuned, for search or for a classifier, try more than one position. (Voita, Sennrich and Titov (2019) follow larger models layer by layer: in language models vectors lose the past and gain the future; in masked ones they first lose the word itself and then rebuild it.)
 
@@ -294,7 +294,7 @@ ax.set_title("At a GPT's dry: not much more than in an untrained network")
 figure("examples", alt="Encoders 95 to 100, GPTs rising from 63 to 88, untrained from 64 to 77.")
 
 # %% [markdown]
-# From twelve examples it is 88 %: so it is there. But in untrained networks, which have read the cake as well, it is 77 %, and four of each, between 58 and 100, don't tell the two apart. **A GPT's training has made the topic easy to find where it predicts with it, and has hardly touched it at *dry*.** This is why a probe needs such a control (another are random labels: Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).
+# From twelve examples it is 88 %: so it is there. But in untrained networks, which have read the cake as well, it is 77 %, and four of each, between 58 and 100, don't tell the two apart. **A GPT's training has made the topic easy to find where it predicts with it, and we can't see that it has changed it at *dry*.** This is why a probe needs such a control (another are random labels: Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).
 #
 # Does a number like 95 % show that a network was needed? No. Counting words tells these topics, too: latent semantic analysis (Deerwester et al. 1990), which describes a statement by a few numbers, finds that of all statements with *dry* 88 % of the time, from two examples ([tested](../tests/test_encoder_lesson.py); how many numbers was chosen on validation labels). What the network adds is the topic in the vector of a *word*. And *where* it lies there counting can't say.
 
@@ -314,7 +314,7 @@ figure("examples", alt="Encoders 95 to 100, GPTs rising from 63 to 88, untrained
 # %% [markdown]
 # ## What you now have
 #
-# - **Where does a network keep what it knows?** After 1,500 steps a GPT has the topic ready at *be*, where it predicts *dry* with it. At *dry* it is as hard to find as in an untrained network: 63 % from two examples, 88 from twelve. Networks that fill in masked words show it at every word that we asked, on average.
+# - **Where does a network keep what it knows?** After 1,500 steps a GPT has the topic ready at *be*, where it predicts *dry* with it. At *dry* we can't tell it from an untrained network: 63 % against 64 from two examples, 88 against 77 from twelve. Networks that fill in masked words show it at every word that we asked, on average.
 # - A comparison that changes one thing at a time, the causal mask or the objective. (An objective is several things still: which word is predicted, how often, and from what.)
 # - What to ask of each probe: how many examples it needs, what it finds in untrained networks, and what counting would find.
 #
