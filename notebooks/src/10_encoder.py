@@ -466,7 +466,7 @@ of_thing, of_another = seen["trained"].mean(0)
 claim(weight_on_a_thing=of_thing, thing_over_another=of_thing / of_another)
 
 # %% [markdown]
-# Untrained, it makes hardly a difference. Trained, a thing beside *dry* gets six times as much as another word there, by seed three to seventeen times: the head doesn't just look to its side, **it looks for the cake**.
+# Untrained, it hardly makes a difference. Trained, a thing beside *dry* gets six times as much as another word there, by seed three to seventeen times: the head doesn't just look to its side, **it looks for the cake**.
 #
 # ## 10.5 One *dry* becomes two
 #
@@ -553,7 +553,7 @@ figure("probe", alt="Near 50 before any layer and untrained, 55 after one; 91 to
 #
 # From two examples it takes both layers. From 100, a probe is right 80 % of the time after one layer already, but 65 % in untrained encoders, too (tested): from many examples a probe learns something by itself. That is why we gave it two.
 #
-# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So the encoder brings the topic of the *statement* to its words, to *dry* more than to the full stop. (Counting the words of a statement finds its topic, too, 88 % of the time, without any network: [lesson 10d](10d_objective.ipynb).)
+# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So what it finds is the topic of the *statement*, which the encoder has brought to *dry*, and to the full stop, too. (Counting the words of a statement finds its topic, too, 88 % of the time, without any network: [lesson 10d](10d_objective.ipynb).)
 #
 # ## 10.6 Forbid it to read
 #
@@ -661,7 +661,7 @@ figure("forbidden", alt="No other adjective: 92, 83, 52, 51. Another: 97, 91, 71
 # %% [markdown]
 # ## What you now have
 #
-# - **What does attention learn if it may look both ways?** To find, on either side, the word that decides. One *dry* becomes two: before any layer its vector can't tell cake from walk, after two layers it can, and where the thing is all that tells, it can't again if you forbid it to read that.
+# - **What does attention learn if it may look both ways?** To find, on either side, the word that decides. One *dry* becomes two: before any layer its vector can't tell cake from walk, after two layers it can, and where no other adjective tells, two examples no longer find it if *dry* may not read the thing.
 # - An encoder: the block you know without the causal mask, with a padding mask, trained on masked tokens.
 # - A probe, and controls for it: vectors before any layer, untrained networks, another word, words that may not be read.
 #

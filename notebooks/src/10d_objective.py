@@ -28,7 +28,7 @@ device = setup("10d_objective", seed=42)
 # %% [markdown]
 # ## 10d.1 The cake comes first
 #
-# The statements are those of lesson 10. Take all that end with *would be dry*, so that the words around *dry* are the same in each: twelve of the training, to learn from, and twelve of the new templates, to judge. Half of them are about the kitchen, half about the weather. (Each twelve come from two templates: a small sample.)
+# The statements are those of lesson 10. Take all that end with *would be dry*, so that the words around *dry* are the same in each: twelve of the training, to learn from, and twelve of the new templates, to judge. Half of them are about the kitchen, half about the weather. (Each twelve are made from two templates: a small sample, and the errors below count seeds only.)
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -199,7 +199,7 @@ ax.set_xlabel("right at dry (%), chance is 50; bars: means, digits: seeds")
 figure("mask-or-objective", alt="Encoders 95 per cent, causal masked networks 89, GPTs 63.")
 
 # %% [markdown]
-# 89 %. Whether the causal mask costs anything, four seeds can't tell: 6 ± 7 points (right of this *dry* stands only a full stop). But the **objective** costs 26 ± 8. How does it do that?
+# 89 %. Whether the causal mask costs anything, four seeds can't tell: 6 ± 7 points (right of this *dry* stands only a full stop). But the **objective** costs 26 ± 8, at this word. How does it do that?
 #
 # ## 10d.2 Where it predicts with it
 #
@@ -296,7 +296,7 @@ figure("examples", alt="Encoders 95 to 100, GPTs rising from 63 to 88, untrained
 # %% [markdown]
 # From twelve examples it is 88 %: so it is there. But in untrained networks, which have read the cake as well, it is 77 %, and four of each, between 58 and 100, don't tell the two apart. **A GPT's training has made the topic easy to find where it predicts with it, and we can't see that it has changed it at *dry*.** This is why a probe needs such a control (another are random labels: Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).
 #
-# Does a number like 95 % show that a network was needed? No. Counting words tells these topics, too: latent semantic analysis (Deerwester et al. 1990), which describes a statement by a few numbers, finds that of all statements with *dry* 88 % of the time, from two examples ([tested](../tests/test_encoder_lesson.py); how many numbers was chosen on validation labels). What the network adds is the topic in the vector of a *word*. And *where* it lies there counting can't say.
+# Does a number like 95 % show that a network was needed? No. Counting words tells these topics, too: latent semantic analysis (Deerwester et al. 1990), which describes a statement by a few numbers, tells that of all statements with *dry* in 88 % of cases, from two examples ([tested](../tests/test_encoder_lesson.py); how many numbers was chosen on validation labels). What the network adds is the topic in the vector of a *word*. And *where* it lies there counting can't say.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10d.2 (investigate, 15 minutes).** And on the way, after the first layer? Complete the table with means over the seeds, from two examples. Does a GPT lose the topic at *dry* in its second layer, or has it never been there?
