@@ -5,11 +5,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from coursekit.evaluate.likelihood import NO_TARGET
 from coursekit.exercises.compare import agree, watch_arguments
 
 LOWEST = 4
 """Ids below it are no words: padding, start, end and mask."""
-NO_TARGET = -100
 
 
 def check_next_targets(solution: Callable[[Tensor], Tensor]) -> None:
