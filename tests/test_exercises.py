@@ -28,7 +28,8 @@ REFUSES_WRITING = {
     encoder.check_padding_mask,
     encoder.check_hide_tokens,
     encoder.check_forbid,
-    objective.check_next_targets,
+    objective.check_pick_balanced,
+    objective.check_transplant,
     reverse.check_cross_attention,
 }
 WRONG = [(check, wrong, call) for check, (_, all_) in ROWS.items() for wrong, call in all_.items()]

@@ -1,27 +1,61 @@
-"""Check for the exercise of notebook 10d."""
+"""Checks for the exercises of notebook 10d."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from coursekit.evaluate.likelihood import NO_TARGET
-from coursekit.exercises.compare import agree, watch_arguments
-
-LOWEST = 4
-"""Ids below it are no words: padding, start, end and mask."""
+from coursekit.exercises.compare import agree, draw_quarters, watch_arguments
 
 
-def check_next_targets(solution: Callable[[Tensor], Tensor]) -> None:
-    """Check the targets of a causal model: the next word at each position."""
+def check_pick_balanced(solution: Callable[[Tensor, Tensor, int], Tensor]) -> None:
+    """Check which examples a probe is to learn from, as many of each topic."""
     cases = [
-        (torch.tensor([[1, 7, 9, 4]]),),
-        (torch.tensor([[1, 7, 9, 0, 0], [1, 5, 3, 8, 6]]),),
-        (torch.tensor([[4], [9], [0]]),),
+        (torch.tensor([0, 1, 1, 0]), torch.tensor([2, 0, 1, 3]), 2),
+        (torch.tensor([1, 1, 0, 0, 1, 0]), torch.tensor([5, 4, 3, 1, 2, 0]), 4),
+        (torch.tensor([0, 0, 0, 1, 1]), torch.tensor([1, 0, 2, 4, 3]), 2),
     ]
 
-    def reference(tokens: Tensor) -> Tensor:
-        rows = [[*text[1:], 0] for text in tokens.tolist()]
-        return torch.tensor([[one if one >= LOWEST else NO_TARGET for one in row] for row in rows])
+    def reference(topics: Tensor, order: Tensor, n: int) -> Tensor:
+        both = [[i for i in order.tolist() if topics[i] == topic] for topic in (0, 1)]
+        return torch.tensor([i for some in both for i in some[: n // 2]])
 
-    agree(watch_arguments(solution, "tokens"), reference, cases, same_dtype=True)
+    agree(watch_arguments(solution, "topics", "order"), reference, cases, same_dtype=True)
+
+
+class _Mix:
+    """A block whose order matters, and that carries each vector one position on."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x.relu() - self.number * x.roll(1, 1)
+
+    def __repr__(self) -> str:
+        return f"block {self.number}"
+
+
+def check_transplant(
+    solution: Callable[[Tensor, Tensor, Sequence[Callable[[Tensor], Tensor]], int, int], Tensor],
+) -> None:
+    """Check a run whose vectors at one position become another run's after some blocks."""
+    g = torch.Generator().manual_seed(10)
+    (x, other), (texts, others) = draw_quarters(g, 2, 1, 3, 2), draw_quarters(g, 2, 2, 3, 2)
+    one, two, three = map(_Mix, (1, 2, 3))
+    cases = [
+        (x, other, [one, two], 0, 1),
+        (x, other, [one, two], 1, 2),
+        (x, other, [one, two], 2, 0),
+        (texts, others, [three, one, two], 1, 2),
+    ]
+
+    def reference(x: Tensor, other: Tensor, blocks: list[_Mix], at: int, depth: int) -> Tensor:
+        is_here = (torch.arange(x.shape[1]) == at)[:, None]
+        for done in range(len(blocks) + 1):
+            x = other.where(is_here, x) if done == depth else x
+            if done < len(blocks):
+                x, other = blocks[done](x), blocks[done](other)
+        return x
+
+    agree(watch_arguments(solution, "x", "other"), reference, cases)

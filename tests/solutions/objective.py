@@ -1,80 +1,199 @@
-"""Solutions of the exercise of notebook 10d, right and wrong."""
+"""Solutions of the exercises of notebook 10d, right and wrong."""
 
 import torch
-from torch.nn import functional as F
 
 from coursekit.exercises import objective
 
-# --- check_next_targets -------------------------------------------------------------------------
+# --- check_pick_balanced ------------------------------------------------------------------------
 
 
-def next_by_pad(tokens):
-    after = F.pad(tokens[:, 1:], (0, 1))
-    return after.where(after >= 4, -100)
+def pick_by_order(topics, order, n):
+    return torch.cat([order[topics[order] == topic][: n // 2] for topic in (0, 1)])
 
 
-def next_by_cat(tokens):
-    last = torch.full_like(tokens[:, :1], -100)
-    return torch.cat([tokens[:, 1:].masked_fill(tokens[:, 1:] < 4, -100), last], 1)
+def pick_by_loop(topics, order, n):
+    found = {0: [], 1: []}
+    for i in order.tolist():
+        some = found[int(topics[i])]
+        if len(some) < n // 2:
+            some.append(i)
+    return torch.tensor(found[0] + found[1])
 
 
-def next_is_the_same(tokens):
-    return tokens.where(tokens >= 4, -100)
+def pick_without_order(topics, order, n):
+    return torch.cat([(topics == topic).nonzero()[: n // 2, 0] for topic in (0, 1)])
 
 
-def next_is_the_one_before(tokens):
-    return F.pad(next_is_the_same(tokens)[:, :-1], (1, 0), value=-100)
+def pick_the_first(topics, order, n):
+    return order[:n]
 
 
-def next_goes_round(tokens):
-    return next_is_the_same(tokens.roll(-1, 1))
+def pick_where_in_order(topics, order, n):
+    return torch.cat([(topics[order] == topic).nonzero()[: n // 2, 0] for topic in (0, 1)])
 
 
-def next_is_shorter(tokens):
-    return next_is_the_same(tokens)[:, 1:]
+def pick_by_unshuffled_topics(topics, order, n):
+    return torch.cat([order[topics == topic][: n // 2] for topic in (0, 1)])
 
 
-def next_above_the_full_stop(tokens):
-    after = F.pad(tokens[:, 1:], (0, 1))
-    return after.where(after > 4, -100)
+def pick_n_of_each(topics, order, n):
+    return torch.cat([order[topics[order] == topic][:n] for topic in (0, 1)])
 
 
-def next_as_floats(tokens):
-    return next_by_pad(tokens).float()
+def pick_the_weather_first(topics, order, n):
+    return torch.cat([order[topics[order] == topic][: n // 2] for topic in (1, 0)])
 
 
-def next_that_writes(tokens):
-    tokens[:] = next_by_pad(tokens)
-    return tokens
+def pick_as_floats(topics, order, n):
+    return pick_by_order(topics, order, n).float()
 
 
-def next_with_padding(tokens):
-    return F.pad(tokens[:, 1:], (0, 1), value=-100)
+def pick_that_shuffles(topics, order, n):
+    answer = pick_by_order(topics, order, n)
+    order[:] = order.flip(0)
+    return answer
 
 
-def next_with_the_mask(tokens):
-    after = F.pad(tokens[:, 1:], (0, 1))
-    return after.where(after > 0, -100)
+def pick_a_pair(topics, order, n):
+    return pick_by_order(topics, order, 2)
 
 
-def next_needs_two(tokens):
-    return next_by_pad(tokens) if tokens.shape[1] > 1 else tokens
+def pick_the_first_sorted(topics, order, n):
+    some = order[:n]
+    return some[topics[some].argsort(stable=True)]
+
+
+# --- check_transplant ---------------------------------------------------------------------------
+
+
+def transplant_in_two_loops(x, other, blocks, at, depth):
+    for block in blocks[:depth]:
+        x, other = block(x), block(other)
+    x = x.clone()
+    x[:, at] = other[:, at]
+    for block in blocks[depth:]:
+        x = block(x)
+    return x
+
+
+def transplant_in_one_loop(x, other, blocks, at, depth):
+    for k, block in enumerate([*blocks, None]):
+        if k == depth:
+            x = torch.cat([x[:, :at], other[:, at : at + 1], x[:, at + 1 :]], 1)
+        if block is not None:
+            x, other = block(x), block(other)
+    return x
+
+
+def transplant_nothing(x, other, blocks, at, depth):
+    for block in blocks:
+        x = block(x)
+    return x
+
+
+def transplant_everything(x, other, blocks, at, depth):
+    return transplant_nothing(other, x, blocks, at, depth)
+
+
+def transplant_at_the_start(x, other, blocks, at, depth):
+    return transplant_in_two_loops(x, other, blocks, at, 0)
+
+
+def transplant_at_the_end(x, other, blocks, at, depth):
+    return transplant_in_two_loops(x, other, blocks, at, len(blocks))
+
+
+def transplant_what_has_not_run(x, other, blocks, at, depth):
+    x = transplant_nothing(x, other, blocks[:depth], at, depth).clone()
+    x[:, at] = other[:, at]
+    return transplant_nothing(x, other, blocks[depth:], at, depth)
+
+
+def transplant_the_other_way(x, other, blocks, at, depth):
+    return transplant_in_two_loops(other, x, blocks, at, depth)
+
+
+def transplant_and_stop(x, other, blocks, at, depth):
+    return transplant_in_two_loops(x, other, blocks[:depth], at, depth)
+
+
+def transplant_a_channel(x, other, blocks, at, depth):
+    for block in blocks[:depth]:
+        x, other = block(x), block(other)
+    x = x.clone()
+    x[..., at % x.shape[-1]] = other[..., at % x.shape[-1]]
+    return transplant_nothing(x, other, blocks[depth:], at, depth)
+
+
+def transplant_before_a_block(x, other, blocks, at, depth):
+    for k, block in enumerate(blocks):
+        if k == depth:
+            x = torch.cat([x[:, :at], other[:, at : at + 1], x[:, at + 1 :]], 1)
+        x, other = block(x), block(other)
+    return x
+
+
+def transplant_after_a_block(x, other, blocks, at, depth):
+    for k, block in enumerate(blocks, 1):
+        x, other = block(x), block(other)
+        if k == depth:
+            x = torch.cat([x[:, :at], other[:, at : at + 1], x[:, at + 1 :]], 1)
+    return x
+
+
+def transplant_that_writes(x, other, blocks, at, depth):
+    for block in blocks[:depth]:
+        x, other = block(x), block(other)
+    x[:, at] = other[:, at]
+    return transplant_nothing(x, other, blocks[depth:], at, depth)
+
+
+def transplant_of_the_first_text(x, other, blocks, at, depth):
+    return transplant_in_two_loops(x, other[:1].expand_as(x), blocks, at, depth)
+
+
+def transplant_in_the_first_text(x, other, blocks, at, depth):
+    mixed = torch.cat([other[:1], x[1:]])
+    return transplant_in_two_loops(x, mixed, blocks, at, depth)
+
+
+def transplant_in_two_blocks(x, other, blocks, at, depth):
+    return transplant_in_two_loops(x, other, blocks[-2:], at, min(depth, 2))
 
 
 ROWS = {
-    objective.check_next_targets: (
-        [next_by_pad, next_by_cat],
+    objective.check_pick_balanced: (
+        [pick_by_order, pick_by_loop],
         {
-            next_is_the_same: "([[1, 7, 9, 4]])",
-            next_is_the_one_before: "([[1, 7, 9, 4]])",
-            next_is_shorter: "([[1, 7, 9, 4]])",
-            next_above_the_full_stop: "([[1, 7, 9, 4]])",
-            next_as_floats: "([[1, 7, 9, 4]])",
-            next_that_writes: "([[1, 7, 9, 4]]) raised ValueError: it changed the tokens",
-            next_with_padding: "([[1, 7, 9, 0, 0], [1, 5, 3, 8, 6]])",
-            next_with_the_mask: "([[1, 7, 9, 0, 0], [1, 5, 3, 8, 6]])",
-            next_goes_round: "([[4], [9], [0]])",
-            next_needs_two: "([[4], [9], [0]])",
+            pick_without_order: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_the_first: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_where_in_order: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_by_unshuffled_topics: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_n_of_each: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_the_weather_first: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_as_floats: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_that_shuffles: " raised ValueError: it changed the order",
+            pick_a_pair: "([1, 1, 0, 0, 1, 0], [5, 4, 3, 1, 2, 0], 4)",
+            pick_the_first_sorted: "([0, 0, 0, 1, 1], [1, 0, 2, 4, 3], 2)",
+        },
+    ),
+    objective.check_transplant: (
+        [transplant_in_two_loops, transplant_in_one_loop],
+        {
+            transplant_nothing: "[block 1, block 2], 0, 1)",
+            transplant_everything: "[block 1, block 2], 0, 1)",
+            transplant_at_the_start: "[block 1, block 2], 0, 1)",
+            transplant_at_the_end: "[block 1, block 2], 0, 1)",
+            transplant_what_has_not_run: "[block 1, block 2], 0, 1)",
+            transplant_the_other_way: "[block 1, block 2], 0, 1)",
+            transplant_and_stop: "[block 1, block 2], 0, 1)",
+            transplant_a_channel: "[block 1, block 2], 0, 1)",
+            transplant_before_a_block: "[block 1, block 2], 1, 2)",
+            transplant_after_a_block: "[block 1, block 2], 2, 0)",
+            transplant_that_writes: " raised ValueError: it changed the x",
+            transplant_of_the_first_text: "[block 3, block 1, block 2], 1, 2)",
+            transplant_in_the_first_text: "[block 3, block 1, block 2], 1, 2)",
+            transplant_in_two_blocks: "[block 3, block 1, block 2], 1, 2)",
         },
     ),
 }

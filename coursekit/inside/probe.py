@@ -1,0 +1,79 @@
+"""What the vectors inside a network hold: examples to ask them with, and one exchanged for another.
+
+A probe finds what *can* be read from a vector; exchanging the vector shows whether it is read.
+"""
+
+from collections.abc import Callable, Iterable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+def draw_balanced(labels: Int[Tensor, " N"], order: Int[Tensor, " N"], n: int) -> Int[Tensor, " n"]:
+    """Return which `n` of some labelled examples to learn from, half of them of each label.
+
+    They are the first in `order`: those of label 0, then those of label 1.
+
+    Args:
+        labels: 0 or 1.
+        order: the numbers of the examples, shuffled.
+        n: how many, an even number.
+
+    Raises:
+        ValueError: if `n` is odd or below 2, or one of the labels has fewer than n / 2 examples.
+
+    Example:
+        >>> draw_balanced(torch.tensor([0, 1, 1, 0]), torch.tensor([2, 1, 3, 0]), 2).tolist()
+        [3, 2]
+    """
+    found = [order[labels[order] == label] for label in (0, 1)]
+    fewest = min(map(len, found))
+    if n < 2 or n % 2 or n // 2 > fewest:
+        raise ValueError(
+            f"{n=} must be even, from 2 to {2 * fewest}: one label has {fewest} examples"
+        )
+    return torch.cat([some[: n // 2] for some in found])
+
+
+def patch_vector(
+    x: Float[Tensor, "B T C"],
+    other: Float[Tensor, "B S C"],
+    blocks: Iterable[Callable[[Tensor], Tensor]],
+    at: int,
+    depth: int,
+) -> Float[Tensor, "B T C"]:
+    """Run x through some blocks, with its vectors at one position exchanged on the way.
+
+    After `depth` blocks they become those that `other` has at the same position and depth: an
+    interchange intervention (Geiger et al. 2021), known as activation patching.
+
+    Args:
+        x, other: vectors before the first block; neither is changed.
+        blocks: each takes such vectors and returns such.
+        at: the position.
+        depth: blocks before the exchange, from 0 to all of them.
+
+    Returns:
+        What the blocks make of x.
+
+    Raises:
+        ValueError: if x and `other` have different shapes, or `at` or `depth` does not exist.
+    """
+    steps = list(blocks)
+    if x.shape != other.shape:
+        raise ValueError(
+            f"x and other differ in shape, {tuple(x.shape)} and {tuple(other.shape)}: "
+            "take inputs of one length"
+        )
+    if not 0 <= at < x.shape[1] or not 0 <= depth <= len(steps):
+        raise ValueError(
+            f"{at=} must be from 0 to {x.shape[1] - 1}, and {depth=} from 0 to {len(steps)}"
+        )
+    for block in steps[:depth]:
+        x, other = block(x), block(other)
+    x = x.clone()
+    x[:, at] = other[:, at]
+    for block in steps[depth:]:
+        x = block(x)
+    return x
