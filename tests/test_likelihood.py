@@ -16,7 +16,6 @@ from coursekit.evaluate.likelihood import (
     evaluating,
     hac_error,
     mean_nll,
-    mean_probabilities,
     next_token_loss,
     perplexity,
     table_nll,
@@ -66,12 +65,6 @@ def test_perplexity_of_a_uniform_model_is_the_vocabulary_size(order):
 )
 def test_perplexity_is_e_to_the_nll(nll, expected):
     assert perplexity(nll) == pytest.approx(expected)
-
-
-def test_models_together_say_the_mean_of_their_probabilities():
-    probabilities = torch.tensor([[[0.5, 0.25, 0.25]], [[0.1, 0.1, 0.8]]]).double()
-    together = mean_probabilities(probabilities.log() + torch.tensor([[[7.0]], [[-3.0]]]))
-    assert_close(together, torch.tensor([[0.3, 0.175, 0.525]]).double())
 
 
 def test_no_windows_are_refused():

@@ -171,18 +171,6 @@ def perplexity(nll: float) -> float:
     return math.exp(nll) if nll < 700 else math.inf
 
 
-def mean_probabilities(logits: Float[Tensor, "M *N K"]) -> Float[Tensor, "*N K"]:
-    """Return what M models say together: the mean of their probabilities, of K outcomes.
-
-    Lakshminarayanan, Pritzel and Blundell 2017, section 2.4.
-
-    Example:
-        >>> mean_probabilities(torch.tensor([[5.0, 5.0], [0.0, 99.0]]))
-        tensor([0.2500, 0.7500])
-    """
-    return logits.softmax(-1).mean(0)
-
-
 def gaussian_nll(
     target: Float[Tensor, "*N"], mean: Float[Tensor, "*#N"], log_scale: Float[Tensor, "*#N"]
 ) -> Float[Tensor, "*N"]:

@@ -47,15 +47,3 @@ def check_count_all(solution: Callable[[Tensor, int], Tensor]) -> None:
         return counts
 
     agree(solution, reference, cases, same_dtype=True)
-
-
-def check_mean_opinion(solution: Callable[[Tensor], Tensor]) -> None:
-    """Check a mean of the probabilities of several networks."""
-    g = torch.Generator().manual_seed(10)
-    cases = [(draw_quarters(g, *shape),) for shape in ((1, 2, 3), (2, 1, 2), (3, 2, 4))]
-
-    def reference(logits: Tensor) -> Tensor:
-        powers = logits.exp()
-        return sum(one / one.sum(1, keepdim=True) for one in powers) / len(powers)
-
-    agree(solution, reference, cases)

@@ -269,7 +269,7 @@ def hide_tokens(tokens, draw, kind, word):
 
 
 # %% [markdown]
-# Now train, on the statements without their labels: four encoders, which differ by their seed, and four GPTs. These are the same network with the causal mask on, at the same learning rate (none was tuned). But they predict *every* next word, so 225 steps give them as many targets as 1,500 give the encoders. (With 1,500 they do worse on new templates: [tested](../tests/test_encoder_lesson.py), as is everything marked *tested* below.)
+# Now train, on the statements without their labels: four encoders, which differ by their seed, and four GPTs. These are the same network with the causal mask on, at the same learning rate (none was tuned). But they predict *every* next word, so 225 steps give them as many targets as 1,500 give the encoders. (With 1,500 they do worse on new templates: [tested](../tests/test_encoder_lesson.py), as are other results in this text that no cell prints.)
 #
 # (`hide_some` and `next_words` make inputs and targets; `fit` runs the five lines of lesson 2.)
 
@@ -344,7 +344,7 @@ for name, by_seed in (("encoders", both_sides), ("GPTs", words_before)):
 claim_order(both_sides_beat_the_gpt=loss)
 
 # %% [markdown]
-# **Reading both sides pays**, a third of a nat for each word. With two more rows ([tested](../tests/test_encoder_lesson.py)):
+# **Reading both sides pays**, a third of a nat for each word. With two more rows:
 #
 # |reads|trained on|passes|loss|
 # |---|---|---|---|
@@ -551,7 +551,7 @@ figure("probe", alt="Near 50 before any layer and untrained, 55 after one; 91 to
 # %% [markdown]
 # **An embedding can't tell; after two layers a probe that knows two examples is right 96 % of the time.** Such a vector, a different one in each context, is called a **contextual embedding**.
 #
-# From two examples it takes both layers. From 100, a probe is right 80 % of the time after one layer already, but 65 % in untrained encoders, too (tested): from many examples a probe learns something by itself. That is why we gave it two.
+# From two examples it takes both layers. From 100, a probe is right 80 % of the time after one layer already, but 65 % in untrained encoders, too: from many examples a probe learns something by itself. That is why we gave it two.
 #
 # At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So what it finds is the topic of the *statement*, which the encoder has brought to *dry*, and to the full stop, too. (Counting the words of a statement finds its topic, too, 88 % of the time, without any network: [lesson 10d](10d_objective.ipynb).)
 #
@@ -642,7 +642,7 @@ figure("forbidden", alt="No other adjective: 92, 83, 52, 51. Another: 97, 91, 71
 # %% [markdown]
 # **Where no other adjective tells, *dry* gets its topic from the thing: forbid that, and it is a coin toss, 52 %.** Where there is one, 71 % are left; forbid that, too, and it is 54. With only these (and itself) to read it is right 83 and 91 % of the time. (In 19 of the 39 a reaction could tell, too, as in *a dry stew so people grumbled*. To two examples it doesn't.)
 #
-# All this is for two examples. From 100 a probe is right 72 % of the time, even if things and adjectives are forbidden, so something comes by way of other words (tested). To two, nothing comes by way of the adjectives in layer 1 (tested, too). A weight alone couldn't have told any of this: it is a hint and no proof (Jain and Wallace 2019), for in the last layer heads read vectors that layer 1 has mixed already (Abnar and Zuidema 2020). **To know what it has read, forbid it.**
+# All this is for two examples. From 100 a probe is right 72 % of the time, even if things and adjectives are forbidden, so something comes by way of other words. To two, nothing comes by way of the adjectives in layer 1. A weight alone couldn't have told any of this: it is a hint and no proof (Jain and Wallace 2019), for in the last layer heads read vectors that layer 1 has mixed already (Abnar and Zuidema 2020). **To know what it has read, forbid it.**
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.5 (investigate, 20 minutes; optional, and four seeds may not be enough to tell).** Does an encoder need the 10 % of random words and the 10 % that stay? Write tasks like `hide_some` with other rules, train with them (40 seconds for four seeds), and complete the table with means and standard errors over the seeds. Which rows differ by more than three standard errors of their difference?
@@ -656,7 +656,7 @@ figure("forbidden", alt="No other adjective: 92, 83, 52, 51. Another: 97, 91, 71
 # |80 % masked, 20 % random||
 # |80 % masked, 20 % stay||
 #
-# > <details><summary>What we found</summary>95.6 ± 1.5, 90.7 ± 2.3, 66.1 ± 8.2 and 78.2 ± 7.6: only the first and the third differ by more than three, the second and the third by 2.9. So BERT's reason for the rule, that later the encoder reads text without masks, doesn't show here: with masks alone it knows the topic about as well. And that isn't the last word. With larger initial weights (standard deviation 1 for the words, 0.2 for the positions, and PyTorch's own for the rest) we found 87 ± 3, 59 ± 4, 79 ± 4 and 67 ± 6, and masks alone came last (tested). Four seeds and one way to start decide little. (For large models Wettig et al. 2023 take the rule up again.)</details>
+# > <details><summary>What we found</summary>95.6 ± 1.5, 90.7 ± 2.3, 66.1 ± 8.2 and 78.2 ± 7.6: only the first and the third differ by more than three, the second and the third by 2.9. So BERT's reason for the rule, that later the encoder reads text without masks, doesn't show here: with masks alone it knows the topic about as well. And that isn't the last word. With larger initial weights (standard deviation 1 for the words, 0.2 for the positions, and PyTorch's own for the rest) we found 87 ± 3, 59 ± 4, 79 ± 4 and 67 ± 6, and masks alone came last. Four seeds and one way to start decide little. (For large models Wettig et al. 2023 take the rule up again.)</details>
 
 # %% [markdown]
 # ## What you now have
@@ -669,6 +669,6 @@ figure("forbidden", alt="No other adjective: 92, 83, 52, 51. Another: 97, 91, 71
 #
 # - In *a dry cake* a GPT's *dry* can't know the topic. In *the cake would be dry* the cake comes first. Does it know then? [Side lesson 10d](10d_objective.ipynb).
 # - An encoder doesn't write from left to right. [Side lesson 10b](10b_reverse.ipynb) adds a decoder, which completes the transformer of 2017. (Masked diffusion models write with a relative of this lesson's objective: Nie et al. 2025.)
-# - Whether things turned out *well*, its vectors hardly say (tested). [Side lesson 10c](10c_labels.ipynb) trains all weights on that.
+# - Whether things turned out *well*, its vectors hardly say. [Side lesson 10c](10c_labels.ipynb) trains all weights on that.
 #
 # A series of prices or temperatures is no text. But cut its values into a few hundred bins, and each step is a token. Can a series be text? That is lesson 11.

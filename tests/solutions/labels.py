@@ -137,45 +137,6 @@ def count_the_first_text(tokens, size):
     return count_by_product(tokens[:1].expand_as(tokens), size)
 
 
-# --- check_mean_opinion -------------------------------------------------------------------------
-
-
-def opinion_by_softmax(logits):
-    return logits.softmax(-1).mean(0)
-
-
-def opinion_by_loop(logits):
-    return torch.stack([one.softmax(1) for one in logits]).sum(0) / len(logits)
-
-
-def opinion_as_logits(logits):
-    return logits.mean(0)
-
-
-def opinion_over_texts(logits):
-    return logits.softmax(1).mean(0)
-
-
-def opinion_with_its_axis(logits):
-    return logits.softmax(-1).mean(0, keepdim=True)
-
-
-def opinion_of_texts(logits):
-    return logits.softmax(-1).mean(1)
-
-
-def opinion_of_mean_logits(logits):
-    return logits.mean(0).softmax(-1)
-
-
-def opinion_as_sum(logits):
-    return logits.softmax(-1).sum(0)
-
-
-def opinion_of_the_first_two(logits):
-    return logits[:2].softmax(-1).mean(0)
-
-
 ROWS = {
     labels.check_last_vector: (
         [last_by_index, last_by_gather],
@@ -204,18 +165,6 @@ ROWS = {
             count_all_but_cls: "[[1, 5, 3, 5, 0, 0]",
             count_pairs_over_the_mask: "[[1, 5, 3, 5, 0, 0]",
             count_the_first_text: "[[1, 5, 3, 5, 0, 0]",
-        },
-    ),
-    labels.check_mean_opinion: (
-        [opinion_by_softmax, opinion_by_loop],
-        {
-            opinion_as_logits: "([[[-0.5, -1.0, -0.25]",
-            opinion_over_texts: "([[[-0.5, -1.0, -0.25]",
-            opinion_with_its_axis: "([[[-0.5, -1.0, -0.25]",
-            opinion_of_texts: "([[[-0.5, -1.0, -0.25]",
-            opinion_of_mean_logits: "([[[-0.75, -1.0]]",
-            opinion_as_sum: "([[[-0.75, -1.0]]",
-            opinion_of_the_first_two: "([[[1.0, -0.0",
         },
     ),
 }
