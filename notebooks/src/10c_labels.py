@@ -407,7 +407,31 @@ claim(pairs_at_any_distance=accuracy(pairs_apart, test))
 #
 # ## 10c.5 Ask what the data don't say
 #
-# Why do networks of one kind differ? Look at the row on top, *nobody found the cake dry today*.
+# Why do networks of one kind differ? Look at the row on top, *nobody found the cake dry today*. In training there are two templates with *nobody*. In one a reaction follows, which gives the outcome away. The other is this one, with the time in front.
+
+# %% tags=["nbval-ignore-output"]
+known = [one for one in train if one.template.startswith("{t} nobody")]
+asked = [one for one in test if "nobody" in one.template]
+print(f"training: {known[0].template}\nnew:      {asked[0].template}")
+pairs = {
+    k: [[accuracy(runs[seed][k], part) for part in (known, asked)] for seed in range(4)]
+    for k in kinds
+}
+claim(know_nobody_in_training=sum(one[0] > 90 for k in kinds for one in pairs[k]))
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 4, figsize=(9, 3.2), sharey=True)[1]
+for ax, k in zip(axes, kinds, strict=True):
+    for one in pairs[k]:
+        ax.plot(["in training", "new"], one, "o-", color=colors[k], alpha=0.6)
+    ax.axhline(50, color="0.4", linestyle=":")
+    ax.set(title=k.replace(", ", ",\n"), xlim=(-0.4, 1.4))
+axes[0].set_ylabel("right about nobody (%)")
+axes[0].figure.suptitle("Equal in training is not equal")
+figure("equal-in-training", alt="All sixteen near 100 in training; on the new template 0 to 97.")
+
+# %% [markdown]
+# In the new template the time stands at the end, and *nobody* in front. All sixteen are right about *nobody* in statements that they have learned from. In the new ones four mostly are, four are right in half of the cases, and eight say the opposite. (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.)
 #
 # **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, using only words seen above, and note the right answers first.
 
@@ -427,20 +451,7 @@ def judge(lines):  # each one's probability of a good outcome; unknown words are
 type_text(judge, "they found the letter torn today .\nnobody found the letter torn today .")
 
 # %% [markdown]
-# In training there are two templates with *nobody*. In one a reaction follows, which gives the outcome away. And the other?
-
-# %% tags=["nbval-ignore-output"]
-known = [one for one in train if one.template.startswith("{t} nobody")]
-asked = [one for one in test if "nobody" in one.template]
-print(f"training: {known[0].template}     test: {asked[0].template}")
-for k in kinds:
-    pair = [[accuracy(runs[seed][k], part) for seed in range(4)] for part in (known, asked)]
-    print(f"{k:28} {line(pair[0])}             {line(pair[1])}")
-sure = [accuracy(runs[s][k], known) > 90 for k in kinds for s in range(4)]
-claim(know_nobody_in_training=sum(sure))
-
-# %% [markdown]
-# The time has moved to the end, and *nobody* to the front. With the time in front, as in training, all sixteen are right about *nobody*, on statements they have learned from. With the time at the end four mostly are, four are right in half of the cases, and eight say the opposite. **Equal in training is not equal.** (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.) Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns.
+# Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns.
 #
 # Try it: tell the network that the time does not: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though 41 of its 64 statements occur in training, apart from the time. So the other 23 have a row of their own.
 

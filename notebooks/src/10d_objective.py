@@ -310,6 +310,7 @@ def predict(model, x, other, at, depth):  # the probability of each word, (B, T,
     return model.output(vectors).softmax(-1)
 
 
+# %%
 form = "{w} had a {x} {s} but {w} thought the {s} would be {o} ."
 texts = {topic: [] for topic in ("kitchen", "weather")}
 for one in test:
@@ -318,6 +319,7 @@ for one in test:
 kitchen, weather = (read(some)[:, :15] for some in texts.values())  # 16 of each, no padding
 be, dry = 12, 13  # their positions
 
+# %% tags=["nbval-ignore-output"]
 names = dict(zip(ids.values(), ids, strict=True))
 for what, other in (("as it is", kitchen), ("be exchanged", weather)):
     found = predict(gpts[0], kitchen[:1], other[:1], be, 1)[0, be].topk(3)
