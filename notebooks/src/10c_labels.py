@@ -23,7 +23,6 @@ from coursekit.data.statements import number_words, statements
 from coursekit.exercises import answer_or
 from coursekit.exercises import labels as exercises
 from coursekit.notebook import claim, compare_guess, figure, read_record, setup
-from coursekit.notebook.widgets import type_text
 
 device = setup("10c_labels", seed=42)
 
@@ -336,7 +335,7 @@ for k in others:
 claim(lead_over_the_others=right[first].mean() - np.mean([right[k].mean() for k in others]))
 
 # %% [markdown]
-# It leads by 13 points on average: clearly over the bidirectional kinds. Over the causal ones that aren't pre-trained it is one and a half standard errors, and four seeds are few: a hint, no proof. (On your machine gradients are added up in another order, and the dots lie elsewhere.)
+# (The 65 and 87 of the beginning are there, too, in the rows *causal* and *bidirectional*: both are seed 3.) The best kind leads by 13 points on average: clearly over the bidirectional kinds. Over the causal ones that aren't pre-trained it is one and a half standard errors, and four seeds are few: a hint, no proof. (Part of any such lead is that the best of four was looked for. And on your machine gradients are added up in another order, and the dots lie elsewhere.)
 #
 # ## 10c.4 Where do they differ?
 #
@@ -378,33 +377,6 @@ figure(
 # %% [markdown]
 # Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance. Most networks have learned it. And in five or six rows networks of one kind range from nearly always right to mostly wrong. Each row is worth 7 points. So the unit is the template, not the statement: 896 test statements are fourteen questions.
 #
-# Why is the bag wrong about *not*? Its pairs are neighbours: they don't reach from *not* over *a* to *dry*. Let them reach: count each pair of words of a statement, in order, however far apart. (We thought of it when we saw this picture, of the test; so look at validation, too.)
-
-
-# %%
-def count_apart(tokens, size):
-    words = F.one_hot(tokens, size).float() * (tokens >= 4)[..., None]
-    before = words.cumsum(1) - words  # what has been said so far
-    return torch.cat([words.sum(1), torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
-
-
-# %%
-counts_apart = count_apart(x, len(ids))
-seen_apart = counts_apart.any(0)
-weights_apart = fit_logistic(counts_apart[:, seen_apart], y, 2, decay=1e-5)
-
-
-def pairs_apart(tokens, present=None):
-    return count_apart(tokens, len(ids))[:, seen_apart] @ weights_apart
-
-
-# %%
-print(f"on validation {accuracy(pairs_apart, validation):.0f}")
-claim(pairs_at_any_distance=accuracy(pairs_apart, test))
-
-# %% [markdown]
-# 92 %, and nothing in it is chance: clearly better than the two bidirectional kinds, and level with the best kind. **After 1,500 steps no kind is clearly better than a weight for each pair of words.** A network must beat that first; in 10c.6 one will.
-#
 # ## 10c.5 Ask what the data don't say
 #
 # Why do networks of one kind differ? Look at the row on top, *nobody found the cake dry today*. In training there are two templates with *nobody*. In one a reaction follows, which gives the outcome away. The other is this one, with the time in front.
@@ -433,27 +405,7 @@ figure("equal-in-training", alt="All sixteen near 100 in training; on the new te
 # %% [markdown]
 # In the new template the time stands at the end, and *nobody* in front. All sixteen are right about *nobody* in statements that they have learned from. In the new ones four mostly are, four are right in half of the cases, and eight say the opposite. (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.)
 #
-# **Your turn.** A **minimal pair** is two statements that differ in one thing. Write a few, one a line, using only words seen above, and note the right answers first.
-
-
-# %% tags=["live"]
-@torch.no_grad()
-def judge(lines):  # each one's probability of a good outcome; unknown words are left out
-    for text in lines.splitlines():
-        x = torch.tensor([[1, *(ids[w] for w in text.split()[:23] if w in ids)]], device=device)
-        print(text)
-        for k in ["bag", *kinds]:
-            models = [bag] if k == "bag" else [runs[seed][k] for seed in range(4)]
-            good = (model(x, x > 0)[0].softmax(0)[1] for model in models)
-            print(f"   {k:28}", *(f"{one:.2f}" for one in good))
-
-
-type_text(judge, "they found the letter torn today .\nnobody found the letter torn today .")
-
-# %% [markdown]
-# Little in training tells *nobody* from *today nobody*, or from a *nobody* in second position. If that is why, chance decides which of them a network learns.
-#
-# Try it: tell the network that the time does not: for each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though 41 of its 64 statements occur in training, apart from the time. So the other 23 have a row of their own.
+# In training *nobody* follows a time wherever it matters. So a network may have learned the pair *today nobody*, or a *nobody* in second position, instead of the word; if that is why, chance decides which. Try it: tell the networks that the time doesn't matter. For each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though 41 of its 64 statements occur in training, apart from the time. So the other 23 have a row of their own.
 
 # %% tags=["nbval-ignore-output"]
 from dataclasses import replace
@@ -489,7 +441,7 @@ for ax, name in zip(axes, ("nobody", "all new templates"), strict=True):
     ax.plot(["before", "after"], changes[name], "o-", color="C0", alpha=0.6)
     ax.set(title=name, xlim=(-0.3, 1.3))
 axes[0].set_ylabel("right (%), a line for each seed")
-axes[0].figure.suptitle("640 short statements settle nobody")
+axes[0].figure.suptitle("With 640 short statements more, all four are right about nobody")
 figure("nobody", alt="On nobody the four lines end at 100; on all templates they rise or fall.")
 
 # %% [markdown]
@@ -499,6 +451,8 @@ figure("nobody", alt="On nobody the four lines end at 100; on all templates they
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.3 (investigate, 20 minutes).** Was it the *short* statements, or only that there were more? Train causal networks, seeds 0 to 3, with something else added, and complete the table. In which rows are all test templates still new? And which would you report?
+# >
+# > <details><summary>Hint</summary>The time is <em>today</em> or <em>this time</em>, at the beginning or before the full stop. Take it off with <code>without_time</code>, then put it where it wasn't: <code>replace(one, text=…)</code>. Leave <em>this time</em> as it is, or write <em>today</em> for both.</details>
 # >
 # > ```python
 # > timed = [one for one in train if "{t}" in one.template]  # add these once more, as they are
@@ -515,9 +469,39 @@ figure("nobody", alt="On nobody the four lines end at 100; on all templates they
 # > <details><summary>What we found</summary>Nothing: 0, 84, 8, 5 on <em>nobody</em> and 83.0 on all. Once more: 92, 2, 3, 0 and 83.6, a lottery. Without their time: 91, 95, 95, 100 and 89.2. With the time at the other end: 50, 95, 95, 95 and 87.0. So it was not that there are more. (With the time at the other end seed 0 is right in half of the cases, on a template that it has been trained on.) In the last row three of the four test templates with a time are in the training, and one of validation is not new either: don't report it.</details>
 
 # %% [markdown]
-# ## 10c.6 Train for longer
+# ## 10c.6 A better rival, and longer training
 #
-# The kinds were too close, and the networks of a kind too far apart. Were they trained for long enough? Take 6,000 steps instead of 1,500, a third of them for pre-training as before. That takes too long here, so we have recorded such runs. (With BERT, too, usual recipes often stop too soon: Zhang et al. 2021.)
+# Back to the question, with a better rival first. Why is the bag wrong about *not*? Its pairs are neighbours: they don't reach from *not* over *a* to *dry*. Let them reach: count each pair of words of a statement, in order, however far apart. (We thought of it when we saw the picture of the templates, which are the test's. So look at validation, too.)
+
+
+# %%
+def count_apart(tokens, size):
+    words = F.one_hot(tokens, size).float() * (tokens >= 4)[..., None]
+    before = words.cumsum(1) - words  # what has been said so far
+    return torch.cat([words.sum(1), torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
+
+
+# %%
+counts_apart = count_apart(x, len(ids))
+seen_apart = counts_apart.any(0)
+weights_apart = fit_logistic(counts_apart[:, seen_apart], y, 2, decay=1e-5)
+
+
+def pairs_apart(tokens, present=None):
+    return count_apart(tokens, len(ids))[:, seen_apart] @ weights_apart
+
+
+# %% tags=["nbval-ignore-output"]
+of_pairs = accuracy(pairs_apart, test)
+print(f"pairs: test {of_pairs:.1f}, validation {accuracy(pairs_apart, validation):.1f}")
+for k in kinds:
+    print(f"{k}: test {right[k].mean():.1f}, validation {on_validation[k].mean():.1f}")
+claim(pairs_at_any_distance=of_pairs)
+
+# %% [markdown]
+# 92 %, and no seed in it: better on the test than the bidirectional kinds, and level with the best one; on validation they are all about level. **After 1,500 steps no kind is clearly better than a weight for each pair of words.** A network must beat that first.
+#
+# Were they trained for long enough? Take 6,000 steps instead of 1,500, a third of them for pre-training as before. That takes too long here, so we have recorded such runs. (With BERT, too, usual recipes often stop too soon: Zhang et al. 2021.)
 #
 # **Predict.** After 1,500 steps the four means were 78 to 93 %, and the pairs had 92. The best mean after 6,000?
 
@@ -534,7 +518,9 @@ with_cls = "bidirectional, pre-trained, cls"  # reads [CLS], not the last token
 longer = {k: np.array([recorded(k, seed) for seed in range(4)]) for k in (*kinds, with_cls)}
 draws = {k: np.array([recorded(k, f"split-{n}") for n in (1, 2, 3)]) for k in kinds}
 for k, one in longer.items():
-    print(f"{k:31} seeds {line(one)}, mean {one.mean():.1f}")
+    print(f"{k:31} seeds {line(one)}, mean {one.mean():.1f}", end="; " if k in draws else "\n")
+    if k in draws:
+        print("other draws", line(draws[k]))
 best = max(kinds, key=lambda k: longer[k].mean())
 compare_guess(guess, longer[best].mean())
 won = sum(draws[best] == np.max(list(draws.values()), 0))
@@ -547,7 +533,7 @@ ax = plt.subplots(figsize=(7.6, 3.8))[1]
 for row, k in enumerate(kinds):
     ax.plot(longer[k], [-row - 0.3] * 4, "D", color=colors[k])
 dots(ax, title="Recorded: after 6,000 steps the causal ones lead here")
-ax.axvline(accuracy(pairs_apart, test), color="0.4", linestyle=":", label="pairs, far apart")
+ax.axvline(of_pairs, color="0.4", linestyle=":", label="pairs, far apart")
 ax.plot([], [], "o", color="0.5", label="one network, 1,500 steps")
 ax.plot([], [], "D", color="0.5", label="one network, 6,000 steps")
 ax.legend(loc="lower left")
@@ -558,14 +544,14 @@ figure(
 # %% [markdown]
 # **Now the kinds come apart**: seven of the eight causal networks lie above all eight bidirectional ones, and the pre-trained ones among them are nearly always right, well above the 92 of the pairs. So there is a winner for these tiny statements, and 1,500 steps were too few to see it.
 #
-# <details><summary>Is it these questions? Is it the last token?</summary>We have recorded three other draws of the templates, too. In these (one network each, so look for agreement, not at distances) the causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are behind pre-trained bidirectional ones in two of the three. And it isn't that bidirectional networks must read the last token: with <code>[CLS]</code>, as in BERT, they reach 86.0 instead of 85.5 on average.</details>
+# Are they only these questions? We have recorded three other draws of the templates, one network each. The causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are behind pre-trained bidirectional ones in two of the three. And it isn't that bidirectional networks must read the last token: with `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average.
 #
-# Why it wins we don't know: in pre-training it has a target at every word, the bidirectional ones at 15 % of them, and the learning rate is one for all. And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
+# Why it wins we don't know: in pre-training it has a target at every word, the bidirectional ones at 15 % of them, and the learning rate is one for all. (That can't be all: causal ones lead without pre-training, too.) And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Which network is better?** One run can't say, and here four of each could only hint: chance moved a network about as much as the kinds differed. A weight for each pair of words did as well. After four times the steps one kind was ahead, on three other draws of the templates, too.
+# - **Which network is better?** One run can't say: chance moved a network about as much as the kinds differed. Four of each told the best kind from two others, not from the third, nor from a weight for each pair of words. After four times the steps it was ahead, on three other draws of the templates, too.
 # - A head on the last vector, and fine-tuning; a bag of words and of pairs, near and far, as baselines.
 # - What to report: several seeds with a standard error, how much each was tuned, and a table by template. What to do: train for longer, and look at what the data don't say.
 #
