@@ -335,7 +335,7 @@ for k in others:
 claim(lead_over_the_others=right[first].mean() - np.mean([right[k].mean() for k in others]))
 
 # %% [markdown]
-# (The 65 and 87 of the beginning are there, too, in the rows *causal* and *bidirectional*: both are seed 3.) The best kind leads by 13 points on average: clearly over the bidirectional kinds. Over the causal ones that aren't pre-trained it is one and a half standard errors, and four seeds are few: a hint, no proof. (Part of any such lead is that the best of four was looked for. And on your machine gradients are added up in another order, and the dots lie elsewhere.)
+# The best kind leads by 13 points on average: clearly over the bidirectional kinds. Over the causal ones that aren't pre-trained it is one and a half standard errors, and four seeds are few: a hint, no proof. (Part of any such lead is that the best of four was looked for.) The 65 against 87 of the beginning are there, too: *causal* and *bidirectional*, seed 3. (On your machine gradients are added up in another order, and the dots lie elsewhere.)
 #
 # ## 10c.4 Where do they differ?
 #
@@ -532,7 +532,7 @@ claim(causal_above_all_others=(causal > both_ways.max()).sum())
 ax = plt.subplots(figsize=(7.6, 3.8))[1]
 for row, k in enumerate(kinds):
     ax.plot(longer[k], [-row - 0.3] * 4, "D", color=colors[k])
-dots(ax, title="Recorded: after 6,000 steps the causal ones lead here")
+dots(ax, title="Recorded: after 6,000 steps one kind stands out")
 ax.axvline(of_pairs, color="0.4", linestyle=":", label="pairs, far apart")
 ax.plot([], [], "o", color="0.5", label="one network, 1,500 steps")
 ax.plot([], [], "D", color="0.5", label="one network, 6,000 steps")
@@ -542,11 +542,11 @@ figure(
 )
 
 # %% [markdown]
-# **Now the kinds come apart**: seven of the eight causal networks lie above all eight bidirectional ones, and the pre-trained ones among them are nearly always right, well above the 92 of the pairs. So there is a winner for these tiny statements, and 1,500 steps were too few to see it.
+# **Now one kind stands out**: causal, pre-trained networks are nearly always right, well above the 92 of the pairs. So there is a winner for these tiny statements, and 1,500 steps were too few to tell it from its rivals. (Seven of the eight causal networks lie above all eight bidirectional ones.)
 #
-# Are they only these questions? We have recorded three other draws of the templates, one network each. The causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are behind pre-trained bidirectional ones in two of the three. And it isn't that bidirectional networks must read the last token: with `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average.
+# Is it only these questions? We have recorded three other draws of the templates, one network each. The causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are behind pre-trained bidirectional ones in two of the three. And it isn't that bidirectional networks must read the last token: with `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average.
 #
-# Why it wins we don't know: in pre-training it has a target at every word, the bidirectional ones at 15 % of them, and the learning rate is one for all. (That can't be all: causal ones lead without pre-training, too.) And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
+# Why it wins we don't know: in pre-training it has a target at every word, the bidirectional ones at 15 % of them, and the learning rate is one for all. (That can't be all: on these questions causal ones lead without pre-training, too.) And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 
 # %% [markdown]
 # ## What you now have
