@@ -3,7 +3,7 @@
 A probe finds what *can* be read from a vector; exchanging the vector shows whether it is read.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -40,18 +40,18 @@ def patch_vector(
     x: Float[Tensor, "B T C"],
     other: Float[Tensor, "B S C"],
     blocks: Iterable[Callable[[Tensor], Tensor]],
-    at: int,
+    at: int | Sequence[int],
     depth: int,
 ) -> Float[Tensor, "B T C"]:
-    """Run x through some blocks, with its vectors at one position exchanged on the way.
+    """Run x through some blocks, with its vectors at some positions exchanged on the way.
 
-    After `depth` blocks they become those that `other` has at the same position and depth: an
+    After `depth` blocks they become those that `other` has at the same positions and depth: an
     interchange intervention (Geiger et al. 2021), known as activation patching.
 
     Args:
         x, other: vectors before the first block; neither is changed.
         blocks: each takes such vectors and returns such.
-        at: the position.
+        at: the position, or several.
         depth: blocks before the exchange, from 0 to all of them.
 
     Returns:
@@ -66,14 +66,15 @@ def patch_vector(
             f"x and other differ in shape, {tuple(x.shape)} and {tuple(other.shape)}: "
             "take inputs of one length"
         )
-    if not 0 <= at < x.shape[1] or not 0 <= depth <= len(steps):
+    positions = [at] if isinstance(at, int) else list(at)
+    if not all(0 <= t < x.shape[1] for t in positions) or not 0 <= depth <= len(steps):
         raise ValueError(
             f"{at=} must be from 0 to {x.shape[1] - 1}, and {depth=} from 0 to {len(steps)}"
         )
     for block in steps[:depth]:
         x, other = block(x), block(other)
     x = x.clone()
-    x[:, at] = other[:, at]
+    x[:, positions] = other[:, positions]
     for block in steps[depth:]:
         x = block(x)
     return x

@@ -79,7 +79,9 @@ def transplant_in_two_loops(x, other, blocks, at, depth):
 def transplant_in_one_loop(x, other, blocks, at, depth):
     for k, block in enumerate([*blocks, None]):
         if k == depth:
-            x = torch.cat([x[:, :at], other[:, at : at + 1], x[:, at + 1 :]], 1)
+            is_here = torch.zeros(x.shape[1], 1, dtype=torch.bool)
+            is_here[at] = True
+            x = other.where(is_here, x)
         if block is not None:
             x, other = block(x), block(other)
     return x
@@ -121,7 +123,7 @@ def transplant_a_channel(x, other, blocks, at, depth):
     for block in blocks[:depth]:
         x, other = block(x), block(other)
     x = x.clone()
-    x[..., at % x.shape[-1]] = other[..., at % x.shape[-1]]
+    x[..., at] = other[..., at]
     return transplant_nothing(x, other, blocks[depth:], at, depth)
 
 
@@ -161,6 +163,11 @@ def transplant_in_two_blocks(x, other, blocks, at, depth):
     return transplant_in_two_loops(x, other, blocks[-2:], at, min(depth, 2))
 
 
+def transplant_one_vector(x, other, blocks, at, depth):
+    first = at[0] if isinstance(at, list) else at
+    return transplant_in_two_loops(x, other, blocks, first, depth)
+
+
 ROWS = {
     objective.check_pick_balanced: (
         [pick_by_order, pick_by_loop],
@@ -193,6 +200,7 @@ ROWS = {
             transplant_that_writes: " raised ValueError: it changed the x",
             transplant_of_the_first_text: "[block 3, block 1, block 2], 1, 2)",
             transplant_in_the_first_text: "[block 3, block 1, block 2], 1, 2)",
+            transplant_one_vector: "[block 1, block 2], [0, 2], 1)",
             transplant_in_two_blocks: "[block 3, block 1, block 2], 1, 2)",
         },
     ),
