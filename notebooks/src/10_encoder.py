@@ -42,7 +42,7 @@ for one in (train[3], train[1000], test[500], test[-1]):
     print(f"{one.text:68}", one.template)
 
 # %% [markdown]
-# An embedding can't tell a cake's *dry* from a walk's. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic.
+# An embedding can't tell a cake's *dry* from a walk's. Attention mixes the vectors of other words into that of *dry*, so it could. In 10.5 we ask the vector of *dry* which of the two it is about, food or the weather: its topic. (One is bad and the other good, so that which *dry* it is says that, too.)
 #
 # **Predict.** One layer of attention with random weights reads *we had a dry cake* and *we had a dry walk*. How far apart are the two vectors of *dry*, in per cent of their length, if the attention is causal, as in a GPT? (`encode` turns words into their numbers. The library's `attend_past` is causal attention; `attend` reads everything.)
 
@@ -553,7 +553,7 @@ figure("probe", alt="Near 50 before any layer and untrained, 55 after one; 91 to
 #
 # From two examples it takes both layers. From 100, a probe is right 80 % of the time after one layer already, but 65 % in untrained encoders, too: from many examples a probe learns something by itself. That is why we gave it two.
 #
-# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So what it finds is the topic of the *statement*, which the encoder has brought to *dry*, and to the full stop, too. (Counting the words of a statement finds its topic, too, 88 % of the time, without any network: [lesson 10d](10d_objective.ipynb).)
+# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So what it finds is the topic of the *statement*, which the encoder has brought to *dry*, and to the full stop, too. (Latent semantic analysis of the words of all statements, without any network, finds the topic in 88 % of cases)
 #
 # ## 10.6 Forbid it to read
 #

@@ -3,7 +3,7 @@
 #
 # A GPT can't know at *dry* that *a dry cake* is about food: the cake comes later. But in *the cake would be dry* it comes first. Then its vector of *dry* could know as much as an encoder's. Does it?
 #
-# **Afterwards you can** ask a network what it knows at which word, tell what the causal mask does from what the objective does, and exchange a vector to see whether the network uses it.
+# **Afterwards you can** ask a network what it knows at which word, tell what the causal mask does from what the objective does, exchange a vector to see whether the network uses it, and find out whether a probe found what you think.
 #
 # **Before**: lesson 10 (masked tokens, probes).
 #
@@ -28,7 +28,7 @@ device = setup("10d_objective", seed=42)
 # %% [markdown]
 # ## 10d.1 The cake comes first
 #
-# The statements are those of lesson 10. Take all that end with *would be dry*, so that the words around *dry* are the same in each: twelve of the training, to learn from, and twelve of the new templates, to judge. Half of them are about the kitchen, half about the weather. (Each set of twelve comes from two templates: a small sample, and the errors below count seeds only. A dry cake is bad and a dry walk good, so what we call topic may as well be good or bad.)
+# The statements are those of lesson 10. Take all that end in *would be dry*, so that the words around *dry* are the same in each: twelve of the training, to learn from, and twelve of the new templates, to judge. Half of them are about the kitchen, half about the weather. (Each set of twelve comes from two templates: a small sample, and the errors below count seeds only. A dry cake is bad and a dry walk good: 10d.4 comes back to that.)
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -52,7 +52,7 @@ learn, judge = choose(train, "would be dry ."), choose(test, "would be dry .")
 print("to learn from:", learn[0][0], learn[0][2], "to judge:", judge[0][0], judge[0][3], sep="\n")
 
 # %% [markdown]
-# The networks are those of lesson 10, of the library's parts: two layers, 32 channels. `attend` looks both ways, `attend_past` to the left. Each is trained on the 2,176 statements for 1,500 steps of 64, and either fills in masked words (`hide_some`) or predicts each next word (`next_words`).
+# The networks are as in lesson 10, of the library's parts: two layers, 32 channels. `attend` looks both ways, `attend_past` to the left. Each is trained on the 2,176 statements for 1,500 steps of 64, and either fills in masked words (`hide_some`) or predicts each next word (`next_words`; in lesson 10 for 225 steps only, here as long as the others).
 
 # %%
 from coursekit.layers.attention import allow_present, attend, attend_past
@@ -141,6 +141,7 @@ def vectors_of(word, model, texts, depth=2):  # in each text, at this word, afte
     return F.pad(vectors[x == ids[word]], (0, 1), value=1.0)  # a 1 for the bias
 
 
+# %%
 def ask(v, topics, v_new, topics_new, n=2):  # per cent right
     right = []
     for seed in range(20):
@@ -158,7 +159,7 @@ def probe(models, word, n=2, learn=learn, judge=judge, depth=2):  # a number a m
 
 
 # %% [markdown]
-# Two controls: four causal networks without any training (with PyTorch's own initial weights, larger than BERT's, as in lesson 10), and no network at all: how often each word stands in the statement.
+# Two controls: four causal networks without any training (with PyTorch's own initial weights, larger than BERT's, as in lesson 10), and no network at all, but how often each word stands in the statement.
 
 
 # %%
@@ -189,11 +190,11 @@ claim(encoder_at_dry=of_encoders, gpt_at_dry=of_gpts)
 claim(untrained_at_dry=of_untrained, counts_of_words=of_counts)
 
 # %% [markdown]
-# Only 63 %, though the cake is there to be read. That is as much as untrained networks have (whatever has read the cake carries a little of it), and less than counts of words. Why?
+# Only 63 %, though the cake is there to be read. Networks that were never trained have as much, for whatever has read the cake carries a little of it. Counts of words have 70 %. (And they can do more: latent semantic analysis of all statements (Deerwester et al. 1990) tells the topic of all twelve, [tested](../tests/test_encoder_lesson.py). But not at which word a network keeps it.) Why so little?
 #
-# A GPT differs from an encoder in three ways: it can't look to the right; it predicts next words instead of masked ones; and it does so at every word, not at 15 % of them. Change one thing at a time. So train two kinds in between: causal networks that fill in masked words, and GPTs of which only 15 % of the predictions count. (Next words without a causal mask can't be trained: the answers stand in the input.)
+# A GPT differs from an encoder in three ways: it can't look to the right; it predicts next words instead of masked ones; and it does so at every word, not at 15 % of them. Take the three apart. So train two kinds in between: causal networks that fill in masked words, and GPTs of which only 15 % of the predictions count. (Next words without a causal mask can't be trained: the answers stand in the input.)
 #
-# **Predict.** Which step costs most: `"causal mask"`, `"next words"` or `"every word"`?
+# **Predict.** Which step costs most: `"causal mask"`, `"next words"` or `"every word"`? (Or can four seeds of each not tell?)
 
 # %% tags=["predict"]
 guess = None  # one of the three
@@ -225,7 +226,8 @@ steps = {
 }
 cost = {step: rows[a].mean() - rows[b].mean() for step, (a, b) in steps.items()}
 for step, (a, b) in steps.items():
-    print(f"{step:13} cost {cost[step]:.0f} ± {np.hypot(error[a], error[b]):.0f}")
+    of_both = np.hypot(error[a], error[b])  # errors of two means: the squares add up
+    print(f"{step:13} cost {cost[step]:.0f} ± {of_both:.0f}")
 compare_guess(guess, max(list(cost)[:3], key=cost.get))
 claim(masked_at_dry=rows["causal, masked"].mean(), sparse_gpt_at_dry=rows["GPTs, 15 %"].mean())
 
@@ -238,7 +240,9 @@ for k, ((name, right), color) in enumerate(
     ax.barh(name, right.mean() - 50, 0.86, left=50, color=color, alpha=0.35)
     for seed, one in enumerate(right if len(right) > 1 else []):
         ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=10)
-ax.set(xlim=(49, 102), ylim=(5.5, -0.5), title="Not the mask: what is predicted, and how often")
+ax.set(
+    xlim=(49, 102), ylim=(5.5, -0.5), title="Next words instead of masked ones: 26 ± 8 points less"
+)
 ax.set_xlabel("right at dry (%), chance is 50; bars: means, digits: seeds")
 figure(
     "mask-or-objective",
@@ -246,7 +250,7 @@ figure(
 )
 
 # %% [markdown]
-# Whether the causal mask costs anything, four seeds can't tell: 6 ± 7 points (right of this *dry* stands only a full stop). But the **objective** costs 26 ± 8: next words instead of masked ones, and that every word is predicted; which of these two it is more, four seeds can't tell, either. How does it do that?
+# Whether the causal mask costs anything, four seeds can't tell: 6 ± 7 points (right of this *dry* stands only a full stop). But the **objective**, next words instead of masked ones, costs 26 ± 8. (How much of this is that *every* word is predicted, four seeds can't tell, either.) How does it do that?
 #
 # ## 10d.2 Where it predicts with it
 #
@@ -292,7 +296,7 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63 and 74; masked netwo
 # %% [markdown]
 # There it is, 100 % at *be*, in all eight GPTs. **The same job, one word earlier: two examples find the topic where a GPT predicts with it.**
 #
-# That isn't the whole picture. Networks that fill in masks have it, after both layers, at all four words, the causal ones as much at *would* as at *dry*; what they need it for at *would*, after which only *be* can stand, we don't know. And depth matters as much as the word: after one layer an encoder's *dry* has little of it, 64 %.
+# Networks that fill in masks have it at other words, too: the causal ones at *would* as much as at *dry*, though after *would* only *be* can stand; why, we don't know. And depth matters as much as the word: after one layer an encoder's *dry* has no more of it than an untrained network's.
 #
 # So "what does the vector of this word know?" is a question about the objective and the layer, too. If you take vectors from a network that isn't fine-tuned, for search or for a classifier, try more than one position and more than one layer. (Voita, Sennrich and Titov (2019) follow larger models layer by layer: in language models vectors lose the past and gain the future; in masked ones they first lose the word itself and then rebuild it.)
 #
@@ -300,11 +304,30 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63 and 74; masked netwo
 #
 # A probe shows what *can* be read from a vector, not that the network reads it. To see that, exchange the vector. Take a kitchen statement and one about the weather, of the same form, and let a GPT say what comes after *be*. Then run the kitchen statement again, but on the way put the vector of *be* from the other run in the place of its own. This is called **activation patching**.
 
+# %% tags=["figure", "folded"]
+from coursekit.notebook.diagram import Diagram
+
+d = Diagram()
+for column, name in enumerate(("cake", "walk")):
+    d.box(name, 2 * column, 0, kind="data", text=f"the {name} would be …")
+    d.box(f"{name} 1", 2 * column, 1, kind="parameters", text="layer 1")
+    d.arrow(name, f"{name} 1")
+d.box("exchanged", 0, 2, kind="data", text="vectors, with another be")
+d.box("be", 2, 2, kind="data", text="its vector of be")
+d.box("cake 2", 0, 3, kind="parameters", text="layer 2")
+d.box("next", 0, 4, kind="data", text="what comes next?")
+for tail, head in (("cake 1", "exchanged"), ("walk 1", "be"), ("be", "exchanged")):
+    d.arrow(tail, head)
+for tail, head in (("exchanged", "cake 2"), ("cake 2", "next")):
+    d.arrow(tail, head)
+d.draw()
+figure("patching", alt="Two runs; after layer 1 the vector of be goes from one to the other.")
+
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10d.2 (build, 15 minutes).** Write `transplant(x, other, blocks, at, depth)`. `x` and `other` are the vectors of two batches before the first block, (B, T, C). Each of `blocks` is a layer: it takes such vectors and returns such. Run both batches through the first `depth` blocks. There, the vectors of x at position `at` become those of `other`. Run x through the remaining blocks, and return it. Neither `x` nor `other` may be changed in place.
+# > **Exercise 10d.2 (build, 15 minutes).** Write `transplant(x, other, blocks, at, depth)`. `x` and `other` are the vectors of two batches before the first block, (B, T, C). Each of `blocks` is a layer, and maps such vectors to vectors of the same shape. Run both batches through the first `depth` blocks. There, the vectors of x at position `at` (a number, or a list of several) become those of `other`. Run x through the remaining blocks, and return it. Neither `x` nor `other` may be changed in place.
 # >
-# > <details><summary>Hint 1</summary>Two loops, over <code>blocks[:depth]</code> and over <code>blocks[depth:]</code>.</details>
-# > <details><summary>Hint 2</summary>Between them assign to <code>x[:, at]</code>. With <code>depth</code> 0 that x is still the one you were given, so <code>clone</code> it first.</details>
+# > <details><summary>Hint 1</summary>Before the exchange both batches go through the blocks, after it x alone.</details>
+# > <details><summary>Hint 2</summary>Two loops, over <code>blocks[:depth]</code> and <code>blocks[depth:]</code>. Between them assign to <code>x[:, at]</code>. With <code>depth</code> 0 that x is still the one you were given, so <code>clone</code> it first.</details>
 
 
 # %% tags=["stub"]
@@ -361,7 +384,7 @@ for seed in (0, 3):
 # %% [markdown]
 # The statement still says what it said; one vector of 32 numbers came from the other, after one layer. And the GPT of seed 0 speaks of the weather. That of seed 3 doesn't.
 #
-# Now all sixteen statements, all networks, and every position, after one layer. (After both only the vector of the word that answers could count. The masked ones are asked where the adjective is hidden.) We add up the probabilities of five adjectives of the kitchen and of five of the weather, and ask how much of the sum the weather gets. Nothing exchanged, that is 2 % in the GPTs.
+# Now all sixteen statements, all networks, and every position, after one layer. (After both only the vector of the word that answers could count. Masked networks are asked where the adjective is hidden.) How much of the probability of five kitchen adjectives and five of the weather goes to the weather? (*Dry*, which is in both lists, isn't counted.) Nothing exchanged, that is 2 % in the GPTs.
 #
 # **Predict.** On average over the four GPTs, with *be* exchanged after one layer?
 
@@ -392,26 +415,17 @@ hidden = torch.tensor([3 if at == dry else 0 for at in range(15)], device=device
 masked = [torch.where(hidden > 0, hidden, x) for x in (kitchen, weather)]
 maps = {name: trace(networks[name], kitchen, weather, be) for name in ("GPTs", "GPTs, 15 %")}
 maps |= {name: trace(networks[name], *masked, dry) for name in ("causal, masked", "encoders")}
+both = [[of_weather(one, *masked, dry, [5, 10])] for one in encoders]  # both cakes
 compare_guess(guess, maps["GPTs"][:, be].mean())
-eight = np.concatenate([maps["GPTs"], maps["GPTs, 15 %"]])
-as_it_was, with_would, with_be = eight[:, [0, be - 1, be]].T  # at 0, [CLS], nothing changes
-claim(gpt_as_it_was=as_it_was.max(), gpt_with_would=with_would.max())
-claim(gpt_with_be=with_be.mean(), least_with_be=with_be.min())
-of_encoder = maps["encoders"].mean(0)
-claim(encoder_with_be=of_encoder[be], encoder_with_a_thing=min(of_encoder[[5, 10]]))
-
-# %% tags=["nbval-ignore-output"]
-for name in ("GPTs", "GPTs, 15 %"):
-    print(f"{name}, at be after one layer, by seed")
-    print("   the probe is right (%)       ", *(f"{one:4.0f}" for one in found[name][0, 1]))
-    print("   goes to the weather, if moved", *(f"{one:4.0f}" for one in maps[name][:, be]))
+claim(gpt_with_be=maps["GPTs"][:, be].mean(), gpt_with_would=maps["GPTs"][:, be - 1].max())
+claim(encoder_with_be=maps["encoders"][:, be].mean(), encoder_with_both_cakes=np.mean(both))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(3, 1, figsize=(9, 6.6))[1]
 for ax, name in zip(axes, ("GPTs", "causal, masked", "encoders"), strict=True):
     ax.imshow(maps[name], "Oranges", vmin=0, vmax=140, aspect="auto")
     for seed, at in np.ndindex(4, 15):
-        if maps[name][seed, at] >= maps[name][seed, 0] + 3:
+        if at == 0 or maps[name][seed, at] >= maps[name][seed, 0] + 3:
             ax.text(at, seed, f"{maps[name][seed, at]:.0f}", ha="center", va="center")
     said, hole = ["[CLS]", *texts["kitchen"][0].split()], "be" if name == "GPTs" else "[MASK]"
     said[dry] = "?" if name == "GPTs" else hole
@@ -423,11 +437,56 @@ axes[0].figure.suptitle("Which vector, exchanged after one layer, changes the an
 figure("transplants", alt="GPTs: be and the cake, by seed. Encoders: the cake, both times.")
 
 # %% [markdown]
-# **All GPTs use the vector of *be*, some wholly and some hardly**: exchanged, it moves between 11 and 100 % of the prediction. Those that it moves less read the *cake* itself again, in their second layer. The probe doesn't show the difference: in seed 3 it is right 89 % of the time, and 11 % moves. And at *would* an exchange moves nothing.
+# (At *[CLS]*, the same word in both, nothing is exchanged.) **GPTs use the vector of *be*, one of them wholly, one hardly**: 100, 59, 25 and 11 % go to the weather. Those that it moves less read the *stale cake* again, in their second layer. An encoder's second layer reads the *cake* directly, at both mentions: exchange both, and 89 % go to the weather, at *be* nothing. The causal networks that fill in masks are in between: some of it has arrived at the hidden word after one layer. (Of these, seed 1 hardly tells the topics at all.)
 #
-# An encoder's second layer reads the *cake* directly, at either mention, and nothing on the way. The causal networks that fill in masks are in between: some of it has arrived at the hidden word after one layer, as at *be* in a GPT. (Of these, seed 1 hardly tells the topics: 39 % with nothing exchanged.)
+# So where something can be read and where it is used are two questions. The second takes an intervention: an exchange here, forbidding in lesson 10. (It has its limits: such a run mixes two inputs that never occur together. How to do it well in large models: Meng et al. 2022, Zhang and Nanda 2024.)
 #
-# Where something can be read and where it is used are two questions. The second takes an intervention: an exchange here, forbidding in lesson 10. (It has its limits: such a run mixes two inputs that never occur together. How to do it well in large models: Meng et al. 2022, Zhang and Nanda 2024.)
+# But look at seed 3: its probe at *be* is right 89 % of the time after this very layer, and only 11 % moves. Can both be true?
+#
+# ## 10d.4 What had the probe found?
+#
+# In the kitchen *dry* is bad, in the weather it is good. So in all 24 statements a kitchen thing is followed by something bad at the end, and one of the weather by something good. A probe that finds *which* of the two is coming, good or bad, is as right as one that finds the topic. To tell them apart, let the same probes judge statements in which it is the other way round: something good about the kitchen, something bad about the weather. (The causal networks haven't read the adjective at *be*, so that it may be any.)
+#
+# **Predict.** Seed 3's probe at *be*, after one layer, 89 % right. Here?
+
+# %% tags=["predict"]
+guess = None  # per cent
+
+# %% tags=["nbval-ignore-output"]
+ends = {("kitchen", 0), ("weather", 1)}  # of a bad cake something good was expected
+some = [one for one in test if one.template.endswith("would be {o} .")]
+some = [one for one in some if (one.domain, one.label) in ends]
+topics = torch.tensor([int(one.domain == "weather") for one in some], device=device)
+turned = [one.text for one in some], topics
+print(len(some), "statements, such as", some[0].text)
+turned_round = {  # (layers, seeds), at be
+    name: np.array([probe(models, "be", judge=turned, depth=d) for d in (1, 2)])
+    for name, models in networks.items()
+    if name != "encoders"
+}
+compare_guess(guess, turned_round["GPTs"][0, 3])
+claim(gpt_turned_after_one=turned_round["GPTs"][0].mean())
+claim(
+    gpt_turned=turned_round["GPTs"][1].mean(),
+    sparse_gpt_turned=turned_round["GPTs, 15 %"][1].mean(),
+)
+claim(masked_turned=turned_round["causal, masked"][1].mean())
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 4, figsize=(10, 3.4), sharey=True)[1]
+for ax, (name, right) in zip(axes, turned_round.items(), strict=True):
+    for seed in range(4):
+        both = [found[name][0, 1, seed], right[0, seed]]
+        ax.plot(["as learned", "turned"], both, "o-", color="C1", alpha=0.7)
+        ax.text(1.1, both[1], seed, va="center", fontsize=10)
+    ax.axhline(50, color="0.4", linestyle=":")
+    ax.set(title=name, xlim=(-0.35, 1.45))
+axes[0].set_ylabel("right at be, after one layer (%)")
+axes[0].figure.suptitle("In GPTs 1 and 3 the probe had found good or bad")
+figure("turned", alt="GPTs 1 and 3 fall from 100 and 89 to 53 and 47; the other kinds hardly move.")
+
+# %% [markdown]
+# 47 %, a coin toss: in seeds 1 and 3 the probe had found good or bad, not the topic. **A probe finds whatever separates the two classes that you give it.** The exchange knew better in seed 3. (Not everywhere: in seed 1, whose probe is a coin toss here, too, 59 % move.) After both layers the GPTs are right 77 % of the time here, instead of 100: what they have ready at *be* is both, as it should be, for they need both to predict *dry*. The GPTs with fewer targets, and the masked networks, have the topic alone: 100 and 85 %, as before.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10d.3 (investigate, 15 minutes).** Is the topic gone from a GPT's *dry*, or only harder to find? Give the probe more examples, up to all twelve (then each of the twenty draws is the same), and complete the table with means over the seeds. Does the GPTs' *dry* know more than that of networks without any training? By how many standard errors?
@@ -440,13 +499,13 @@ figure("transplants", alt="GPTs: be and the cake, by seed. Encoders: the cake, b
 # |GPTs|63|||
 # |untrained|64|||
 #
-# > <details><summary>What we found</summary>Encoders 95, 100, 100; GPTs 63, 76 ± 7, 88 ± 7; untrained 64, 73 ± 5, 77 ± 9. So it is there, but in untrained networks, too, and four of each can't tell the two apart: 10 ± 11 points with twelve. This is why a probe needs such a control (another is random labels: Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).</details>
+# > <details><summary>What we found</summary>Encoders 95, 100, 100; GPTs 63, 76 ± 7, 88 ± 7; untrained 64, 73 ± 5, 77 ± 9. So it is there, but in untrained networks, too, and four of each can't tell the two apart: 10 ± 11 points with twelve (87.5 against 77.1). This is why a probe needs such a control (another is random labels: Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Where does a network keep what it knows?** That depends on what it has to predict, and where. A GPT has the topic ready at *be*, where it predicts *dry* with it; at *dry* two examples find about as much as in untrained networks. Networks that fill in masked words show it at every word that we asked, after both layers.
-# - A comparison that changes one thing at a time: the causal mask, which word is predicted, and how often.
-# - Two tools: a probe, for what can be read, with untrained networks and counts of words as its controls; and activation patching, for what is used.
+# - **Where does a network keep what it knows?** That depends on what it has to predict, and where. A GPT has ready at *be* what it needs to predict *dry*; at *dry* two examples find about as much as in untrained networks. Networks that fill in masked words have it at *dry*, and at other words.
+# - A comparison in steps: the causal mask, which word is predicted, and how often.
+# - Two tools: a probe, for what can be read, with untrained networks, counts of words and statements turned round as its controls; and activation patching, for what is used.
 #
-# **What still fails.** Everything here is one word, *dry*, and a vocabulary of 72 words; counting words tells the topics, too, best by latent semantic analysis (Deerwester et al. 1990), which describes a statement by a few numbers: from two examples 88 % of all statements with *dry*, and all of these twelve ([tested](../tests/test_encoder_lesson.py)). What the network adds is the topic in the vector of a *word*.
+# **What still fails.** Everything here is one word, *dry*, in statements of one form, with a vocabulary of 72 words. At *dry* itself topic and good or bad can't be told apart at all: which *dry* it is means both.
