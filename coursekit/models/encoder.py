@@ -106,20 +106,14 @@ class Encoder(nn.Module):
             ValueError: if there are more tokens than the context holds, or a row is all padding.
         """
         allowed = None if present is None else allow_present(present)
-        x = self.embed(tokens, segments)
-        for block in self.blocks:
-            x = block(x, allowed)
-        return self.norm(x)
-
-    def embed(
-        self, tokens: Int[Tensor, "B T"], segments: Int[Tensor, "B T"] | None = None
-    ) -> Float[Tensor, "B T C"]:
-        """Return the vectors that go into the first block: of token, segment and position."""
         segments = torch.zeros_like(tokens) if segments is None else segments
         x = self.embedding(tokens) + self.segments(segments)
         if self.positions is not None:
             x = self.positions(x)
-        return self.drop(self.embedding_norm(x))
+        x = self.drop(self.embedding_norm(x))
+        for block in self.blocks:
+            x = block(x, allowed)
+        return self.norm(x)
 
 
 class SequenceClassifier(nn.Module):

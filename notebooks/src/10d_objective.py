@@ -132,10 +132,15 @@ from coursekit.models.bag import fit_logistic
 pick = answer_or(pick_balanced, draw_balanced)  # the library's
 
 
+def embed(model, x):  # word (all in segment 0) and position, as they go into the first layer
+    e = model.encoder
+    return e.embedding_norm(e.positions(e.embedding(x) + e.segments.weight[0]))
+
+
 @torch.no_grad()
 def vectors_of(word, model, texts, depth=2):  # in each text, at this word, after so many layers
     x = read(texts)
-    vectors = model.encoder.embed(x)  # before any layer
+    vectors = embed(model, x)
     for block in model.encoder.blocks[:depth]:
         vectors = block(vectors, allow_present(x > 0))
     return F.pad(vectors[x == ids[word]], (0, 1), value=1.0)  # a 1 for the bias
@@ -357,8 +362,8 @@ exchange = answer_or(transplant, patch_vector)  # the library's
 
 @torch.no_grad()
 def predict(model, x, other, at, depth):  # the probability of each word, (B, T, V)
-    e = model.encoder  # embed: the vectors before the first block
-    vectors = exchange(e.embed(x), e.embed(other), e.blocks, at, depth)
+    vectors = embed(model, x), embed(model, other)
+    vectors = exchange(*vectors, model.encoder.blocks, at, depth)
     return model.output(vectors).softmax(-1)
 
 
