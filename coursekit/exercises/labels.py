@@ -1,32 +1,18 @@
 """Checks for the exercises of notebook 10c."""
 
 from collections.abc import Callable
+from functools import wraps
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from coursekit.exercises.compare import agree, draw_quarters
+from coursekit.evaluate.seeds import compare_means
+from coursekit.exercises.compare import agree
 
 LOWEST = 4
 """Ids below it are no words: padding, start, end and mask."""
-
-
-def check_last_vector(solution: Callable[[Tensor, Tensor], Tensor]) -> None:
-    """Check a function that picks each text's last vector that is not padding's."""
-    g = torch.Generator().manual_seed(10)
-    lengths = torch.tensor([[3], [2]]), torch.tensor([[1], [4], [3]])
-    cases = [
-        (draw_quarters(g, 1, 3, 2), torch.ones(1, 3, dtype=torch.bool)),
-        (draw_quarters(g, 2, 3, 2), torch.arange(3) < lengths[0]),
-        (draw_quarters(g, 3, 4, 1), torch.arange(4) < lengths[1]),
-    ]
-
-    def reference(vectors: Tensor, present: Tensor) -> Tensor:
-        pairs = zip(vectors, present, strict=True)
-        return torch.stack([text[here][-1] for text, here in pairs])
-
-    agree(solution, reference, cases)
 
 
 def check_count_all(solution: Callable[[Tensor, int], Tensor]) -> None:
@@ -47,3 +33,21 @@ def check_count_all(solution: Callable[[Tensor, int], Tensor]) -> None:
         return counts
 
     agree(solution, reference, cases, same_dtype=True)
+
+
+def check_lead(solution: Callable[[Tensor, Tensor], tuple[float, float]]) -> None:
+    """Check a lead of one mean over another, and its standard error."""
+    cases = [
+        (torch.tensor([90.0, 80.0]), torch.tensor([70.0, 70.0])),
+        (torch.tensor([73.0, 83.0, 78.0, 87.0]), torch.tensor([90.0, 96.0, 80.0, 65.0])),
+        (torch.tensor([95.0, 91.0, 97.0]), torch.tensor([74.0, 75.0, 77.0, 84.0])),
+    ]
+
+    def named(one: Callable[[Tensor, Tensor], tuple[float, float]]) -> Callable[..., Any]:
+        @wraps(one)
+        def both(a: Tensor, b: Tensor) -> Any:
+            return dict(zip(("lead", "error"), one(a, b), strict=True))
+
+        return both
+
+    agree(named(solution), named(compare_means), cases, tolerance=1e-5)

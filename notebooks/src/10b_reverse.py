@@ -338,7 +338,7 @@ figure(
 )
 
 # %% [markdown]
-# Exactly one letter breaks: the one that mirrors the hidden letter falls to guessing (a tenth), and all others stay right. And where the mirrored position is the only one it can see, every letter is right, too. So each letter it writes comes from the mirrored position, and from there alone.
+# Exactly one letter breaks: the one that mirrors the hidden letter falls to guessing (a tenth), and all others stay right. And where the mirrored position is the only one it can see, every letter is right, too. So each letter it writes comes from the memory at the mirrored position.
 #
 # ## 10b.3 Longer and shorter
 #
@@ -383,7 +383,7 @@ ax.set_title("It fails on longer and on shorter ones")
 figure("lengths", alt="All are right for 4 to 9 letters, some for 3, next to none otherwise.")
 
 # %% [markdown]
-# Within the lengths of training every sequence is right, beyond them hardly one, and of those with three letters some: a fifth here, 15 to 58 per cent in three other runs. The printed answers say why. With three, the letters are nearly always right, but then a fourth often follows: no answer in training had fewer. With twelve, the first letter written is nearly always the *ninth* of the source, not the twelfth: each position has a vector of its own (sines and cosines, as in lesson 6), and in training no position after the ninth held a letter. And after nine or ten letters it ends: no answer in training was longer than nine. A perfect score says nothing about what the training never had. The field calls this a failure of **length generalisation**; one remedy that is tried is to number the positions in training with growing numbers drawn at random from a longer range, so that none is new later (Ruoss et al. 2023).
+# Within the lengths of training every sequence is right, beyond them hardly one, and of those with three letters some: a fifth here, 15 to 58 per cent in three other runs. The printed answers fit this. With three, the letters are nearly always right, but then a fourth often follows: no answer in training had fewer. With twelve, the first letter written is nearly always the *ninth* of the source, not the twelfth: each position has a vector of its own (sines and cosines, as in lesson 6), and in training no position after the ninth held a letter. And after nine or ten letters it ends: no answer in training was longer than nine. A perfect score says nothing about what the training never had. The field calls this a failure of **length generalisation**; one remedy that is tried is to number the positions in training with growing numbers drawn at random from a longer range, so that none is new later (Ruoss et al. 2023).
 #
 # ## What you now have
 #

@@ -3,7 +3,7 @@
 #
 # Two networks learn from the same labels. On new statements one is right in 90 of 100 cases, the other in 73. Is the first better? Train both again and change nothing but the seed: one such run gives 65 against 87. How would you know?
 #
-# **Afterwards you can** fine-tune an encoder or a GPT on labels, give it a fair baseline, say how sure a lead is, find the questions on which networks disagree, and mend one of them.
+# **Afterwards you can** fine-tune an encoder or a GPT on labels, give it a fair baseline, say how sure a lead is, find the questions on which networks disagree, and fix one of them.
 #
 # **Before**: lessons 10 (masked tokens, pre-training) and 2b (seeds, standard errors).
 #
@@ -29,7 +29,7 @@ device = setup("10c_labels", seed=42)
 # %% [markdown]
 # ## 10c.1 One label for a whole text
 #
-# The statements of lesson 10 again. Each has a label, 1 if things turned out well, 0 if not. No test template, such as `it was not a {o} {s} {t} .`, occurs in training or validation. The ids 0 to 3 are `[PAD]`, `[CLS]`, `[SEP]` and `[MASK]`; `[CLS]` stands before each statement, and `present` is False where there is padding.
+# The statements of lesson 10 again. Each has a label, 1 if things turned out well, 0 if not. They are made from 56 templates, such as `it was not a {o} {s} {t} .`: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{t}` when, `{w}` who, and `{r}` a reaction. 34 of these, drawn once, are for training, 8 for validation, 14 for the test: no template occurs in two of them. The ids 0 to 3 are `[PAD]`, `[CLS]`, `[SEP]` and `[MASK]`; `[CLS]` stands before each statement, and `present` is False where there is padding.
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -65,34 +65,14 @@ figure("who-has-read-what", alt="A causal [CLS] has read itself only; the last t
 # %% [markdown]
 # BERT uses the vector at `[CLS]`. But in a causal network `[CLS]` has read only itself, and the *last* token everything. So we take the last, for both. (Is that a disadvantage for the bidirectional ones? See 10c.6.)
 
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10c.1 (warm-up, 5 minutes).** Write `last_vector(vectors, present)`: for each text, the vector of its last token, padding aside. `vectors` is (B, T, C), `present` (B, T); padding stands at the end.
-# >
-# > <details><summary>Hint</summary>How long is each text? Then index with two lists, one of texts, one of positions.</details>
-
-
-# %% tags=["stub"]
-def last_vector(vectors, present): ...  # -> (B, C)
-
-
-# %% tags=["check"]
-exercises.check_last_vector(last_vector)
-
-
-# %% tags=["solution"]
-def last_vector(vectors, present):
-    return vectors[range(len(vectors)), present.sum(1) - 1]
-
-
 # %% [markdown]
-# The encoder is now the library's, of the size of lesson 10. `attend` makes it bidirectional, `attend_past` causal.
+# The encoder is now the library's, of the size of lesson 10. `attend` makes it bidirectional, `attend_past` causal. (`last_present` takes the vector of each text's last token, padding aside.)
 
 # %%
 from coursekit.layers.attention import attend, attend_past
 from coursekit.models.encoder import Encoder, EncoderConfig, last_present
 
 sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=32, dropout=0.0)
-last = answer_or(last_vector, last_present)  # the library's
 
 
 class OurClassifier(nn.Module):
@@ -101,7 +81,7 @@ class OurClassifier(nn.Module):
         self.encoder, self.head = Encoder(sizes, rule=rule), nn.Linear(32, 2)
 
     def forward(self, tokens, present):
-        return self.head(last(self.encoder(tokens, present), present))
+        return self.head(last_present(self.encoder(tokens, present), present))
 
 
 # %% [markdown]
@@ -160,7 +140,7 @@ def pretrain(rule, seed, steps=500):
 # The baseline that every classifier should have is a **bag of words**: for each label a weight for each word, wherever it stands, and a softmax of the two sums (the logistic regression of lesson 9). Ours has a weight for each **bigram**, two neighbours, too.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10c.2 (build, 15 minutes).** Write `count_all(tokens, size)`: for each text a row of size + size² counts. First how often each id stands in it; then, at column size + a · size + b, how often id b follows id a. Ids below 4 aren't words: they count nowhere, alone or in a pair. `tokens` is (N, T), integers; the counts are floats.
+# > **Exercise 10c.1 (build, 15 minutes).** Write `count_all(tokens, size)`: for each text a row of size + size² counts. First how often each id stands in it; then, at column size + a · size + b, how often id b follows id a. Ids below 4 aren't words: they count nowhere, alone or in a pair. `tokens` is (N, T), integers; the counts are floats.
 # >
 # > <details><summary>Hint 1</summary><code>F.one_hot(tokens, size)</code> is (N, T, size), a 1 for each token. Sum over the right axis, without what isn't a word.</details>
 # > <details><summary>Hint 2</summary>A pair is a number, too: size + a · size + b. With a loop over the texts, <code>torch.bincount</code> or <code>scatter_add_</code> counts them; without one, <code>torch.einsum</code> sums the products of two one-hot vectors over all positions.</details>
@@ -324,18 +304,48 @@ figure(
 )
 
 # %% [markdown]
-# Each dot is a network, the bar a mean with its standard error. **Networks that differ in nothing but chance scatter by 8 points** (standard deviation over all kinds; the causal ones without pre-training by 14), the four means by 7. Were all kinds equally good, the means of four such networks would still scatter by 8/√4 = 4. So much of the picture may be chance. All of it?
+# Each dot is a network, the bar a mean with its standard error. **Networks that differ in nothing but chance scatter by 8 points** (standard deviation over all kinds; the causal ones without pre-training by 14), the four means by 7. Were all kinds equally good, the means of four such networks would still scatter by 8/√4 = 4. So a good part of the picture may be chance. All of it?
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10c.2 (warm-up, 5 minutes).** How sure is a lead? Write `lead(a, b)`: `a` and `b` are tensors, a score for each seed. Return the mean of a minus that of b, and the standard error of this difference. All runs are independent.
+# >
+# > <details><summary>Hint</summary>The variance of a mean of n runs is <code>a.var() / n</code>. Of a difference the two variances add up.</details>
+
+
+# %% tags=["stub"]
+def lead(a, b): ...  # -> (difference, error)
+
+
+# %% tags=["check"]
+exercises.check_lead(lead)
+
+
+# %% tags=["solution"]
+def lead(a, b):
+    return a.mean() - b.mean(), (a.var() / len(a) + b.var() / len(b)) ** 0.5
+
+
+# %%
+from coursekit.evaluate.seeds import compare_means
+
+compare = answer_or(lead, compare_means)  # the library's
+
+
+def tell(scores, first, second):
+    ahead, error = compare(torch.tensor(scores[first]), torch.tensor(scores[second]))
+    print(f"{first} leads {second} by {ahead:.1f} ± {error:.1f}")
+    return float(ahead)
+
 
 # %% tags=["nbval-ignore-output"]
+opening = tell(right, "causal", "bidirectional")
 *others, first = sorted(kinds, key=lambda k: right[k].mean())
-for k in others:
-    lead = right[first].mean() - right[k].mean()
-    of_both = np.hypot(error[first], error[k])  # errors of two means: the squares add up
-    print(f"{first} leads {k} by {lead:.1f} ± {of_both:.1f}")
-claim(lead_over_the_others=right[first].mean() - np.mean([right[k].mean() for k in others]))
+leads = {k: tell(right, first, k) for k in others}
+claim(lead_of_the_opening=opening, lead_over_the_others=np.mean(list(leads.values())))
+claim(lead_over_the_bidirectional=min(leads.get(k, 0.0) for k in kinds[:2]))
 
 # %% [markdown]
-# The best kind leads by 13 points on average: clearly over the bidirectional kinds. Over the causal ones that aren't pre-trained it is one and a half standard errors, and four seeds are few: a hint, no proof. (Part of any such lead is that the best of four was looked for.) The 65 against 87 of the beginning are there, too: *causal* and *bidirectional*, seed 3. (On your machine gradients are added up in another order, and the dots lie elsewhere.)
+# So *causal* and *bidirectional*, the 90 and 73 of the beginning, and the 65 and 87 of seed 3, differ by 2.9 ± 7.4: **nobody can tell.** The best kind of the four leads clearly over the bidirectional kinds. (With four seeds, a lead should be three standard errors or more, and part of it is that the best was looked for.) Over *causal* it is only one and a half: a hint, no proof. (On your machine gradients are added up in another order, and the dots lie elsewhere.)
 #
 # ## 10c.4 Where do they differ?
 #
@@ -375,7 +385,7 @@ figure(
 )
 
 # %% [markdown]
-# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement, and the bag falls below chance. Most networks have learned it. And in five or six rows networks of one kind range from nearly always right to mostly wrong. Each row is worth 7 points. So the unit is the template, not the statement: 896 test statements are fourteen questions.
+# Where a reaction gives the outcome away (*people smiled*), nearly all are right. *Not* flips a statement: most networks have learned it, the bag guesses. And in five or six rows networks of one kind range from nearly always right to mostly wrong. Each row is worth 7 points. So the unit is the template, not the statement: 896 test statements are fourteen questions.
 #
 # ## 10c.5 Ask what the data don't say
 #
@@ -405,7 +415,7 @@ figure("equal-in-training", alt="All sixteen near 100 in training; on the new te
 # %% [markdown]
 # In the new template the time stands at the end, and *nobody* in front. All sixteen are right about *nobody* in statements that they have learned from. In the new ones four mostly are, four are right in half of the cases, and eight say the opposite. (McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed: nearly equal on sentences like those of training, anything from 0 to 66 % on one kind of new ones.)
 #
-# In training *nobody* follows a time wherever it matters. So a network may have learned the pair *today nobody*, or a *nobody* in second position, instead of the word; if that is why, chance decides which. Try it: tell the networks that the time doesn't matter. For each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, though 41 of its 64 statements occur in training, apart from the time. So the other 23 have a row of their own.
+# In training *nobody* follows a time wherever it matters. So a network may have learned the pair *today nobody*, or a *nobody* in second position, instead of the word; if that is why, chance decides which. Try it: tell the networks that the time doesn't matter. For each statement that has one, add a copy without it (**data augmentation**). The template of the test is still new, but cut off the time, and 41 of its 64 statements are in the new training set. So the other 23 have a row of their own. (Of two more templates of the test, as many occur.)
 
 # %% tags=["nbval-ignore-output"]
 from dataclasses import replace
@@ -425,7 +435,8 @@ told = [fine_tune(attend, seed, part=more) for seed in range(4)]  # bidirectiona
 # %% tags=["nbval-ignore-output"]
 untold = [runs[seed]["bidirectional"] for seed in range(4)]
 changes = {}
-for name, part in (("nobody", asked), ("of these new", others), ("all new templates", test)):
+rest = [one for one in test if "nobody" not in one.template]
+for name, part in (("nobody", asked), ("the 23 unseen", others), ("the other thirteen", rest)):
     changes[name] = [[accuracy(one, part) for one in four] for four in (untold, told)]
     was, now = changes[name]
     print(f"{name:18} before {line(was)}, mean {np.mean(was):.0f}", end=", ")
@@ -437,15 +448,15 @@ for name, part in (("nobody", asked), ("of these new", others), ("all new templa
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True)[1]
-for ax, name in zip(axes, ("nobody", "all new templates"), strict=True):
+for ax, name in zip(axes, ("nobody", "the other thirteen"), strict=True):
     ax.plot(["before", "after"], changes[name], "o-", color="C0", alpha=0.6)
     ax.set(title=name, xlim=(-0.3, 1.3))
 axes[0].set_ylabel("right (%), a line for each seed")
-axes[0].figure.suptitle("With 640 short statements more, all four are right about nobody")
-figure("nobody", alt="On nobody the four lines end at 100; on all templates they rise or fall.")
+axes[0].figure.suptitle("With 640 more short statements, all four are right about nobody")
+figure("nobody", alt="On nobody the four lines end at 100; on the others they rise or fall.")
 
 # %% [markdown]
-# **The four were right about *nobody* in 40 % of cases, and now they always are**, also on the 23. As many steps, 640 short statements more; but whether time or position was the trouble, they can't tell us, since they mend both. (On all templates it is 86 % instead of 80, which may be chance.) Do causal networks learn it, too? And was it that the statements are *short*, or only that there are more? That is exercise 10c.3. This is what a table by template is for: it says where to look.
+# **The four were right about *nobody* in 40 % of cases, and now they always are**, also on the 23: with as many steps, and 640 more short statements. (Whether the time or the position was the trouble we can't tell: the short statements change both.) (On the other thirteen templates it is OTHERNOW % instead of OTHERWAS, two seeds up and two down: chance, perhaps.) Do causal networks learn it, too? And was it that the statements are *short*, or only that there are more? That is exercise 10c.3. This is what a table by template is for: it says where to look.
 #
 # But mind that we looked at the test to find this remedy. Whether it helps with questions that we haven't seen, only new questions can say.
 
@@ -471,7 +482,7 @@ figure("nobody", alt="On nobody the four lines end at 100; on all templates they
 # %% [markdown]
 # ## 10c.6 A better rival, and longer training
 #
-# Back to the question, with a better rival first. Why is the bag wrong about *not*? Its pairs are neighbours: they don't reach from *not* over *a* to *dry*. Let them reach: count each pair of words of a statement, in order, however far apart. (We thought of it when we saw the picture of the templates, which are the test's. So look at validation, too.)
+# Back to the question, with a better rival first. Why does the bag guess about *not*? Its pairs are neighbours: they don't reach from *not* over *a* to *dry*. Let them reach: count each pair of words of a statement, in order, however far apart. (We thought of it when we saw the picture of the templates, which are the test's. So look at validation, too.)
 
 
 # %%
@@ -482,14 +493,15 @@ def count_apart(tokens, size):
 
 
 # %%
-counts_apart = count_apart(x, len(ids))
-seen_apart = counts_apart.any(0)
-weights_apart = fit_logistic(counts_apart[:, seen_apart], y, 2, decay=1e-5)
+def fit_pairs(part):
+    (x, _), y = read(part)
+    counts = count_apart(x, len(ids))
+    seen = counts.any(0)
+    weights = fit_logistic(counts[:, seen], y, 2, decay=1e-5)
+    return lambda tokens, present=None: count_apart(tokens, len(ids))[:, seen] @ weights
 
 
-def pairs_apart(tokens, present=None):
-    return count_apart(tokens, len(ids))[:, seen_apart] @ weights_apart
-
+pairs_apart = fit_pairs(train)
 
 # %% tags=["nbval-ignore-output"]
 of_pairs = accuracy(pairs_apart, test)
@@ -499,7 +511,7 @@ for k in kinds:
 claim(pairs_at_any_distance=of_pairs)
 
 # %% [markdown]
-# 92 %, and no seed in it: better on the test than the bidirectional kinds, and level with the best one; on validation they are all about level. **After 1,500 steps no kind is clearly better than a weight for each pair of words.** A network must beat that first.
+# 92 %, and no seed in it: better on the test than the bidirectional kinds, and level with the best one; on validation they are all about level. (There a decay of 1e-6 is as good as our 1e-5, and larger ones are worse.) **After 1,500 steps no kind is clearly better than a weight for each pair of words.** A network must beat that first.
 #
 # Were they trained for long enough? Take 6,000 steps instead of 1,500, a third of them for pre-training as before. That takes too long here, so we have recorded such runs. (With BERT, too, usual recipes often stop too soon: Zhang et al. 2021.)
 #
@@ -518,15 +530,21 @@ with_cls = "bidirectional, pre-trained, cls"  # reads [CLS], not the last token
 longer = {k: np.array([recorded(k, seed) for seed in range(4)]) for k in (*kinds, with_cls)}
 draws = {k: np.array([recorded(k, f"split-{n}") for n in (1, 2, 3)]) for k in kinds}
 for k, one in longer.items():
-    print(f"{k:31} seeds {line(one)}, mean {one.mean():.1f}", end="; " if k in draws else "\n")
-    if k in draws:
-        print("other draws", line(draws[k]))
+    print(f"{k:31} seeds {line(one)}, mean {one.mean():.1f}")
 best = max(kinds, key=lambda k: longer[k].mean())
 compare_guess(guess, longer[best].mean())
-won = sum(draws[best] == np.max(list(draws.values()), 0))
+rival = tell(longer, best, "causal")
 causal, both_ways = (np.array([longer[k] for k in pair]) for pair in (kinds[2:], kinds[:2]))
-claim(longer_lead_of_the_causal=causal.mean() - both_ways.mean(), other_draws_won=won)
+claim(longer_lead_of_the_causal=causal.mean() - both_ways.mean(), longer_lead_over_causal=rival)
 claim(causal_above_all_others=(causal > both_ways.max()).sum())
+
+# %% tags=["nbval-ignore-output"]
+won = sum(draws[best] == np.max(list(draws.values()), 0))  # of three other draws of templates
+others = [statements(split=n) for n in (1, 2, 3)]  # training, validation, test
+draws["pairs"] = np.array([accuracy(fit_pairs(part[0]), part[2]) for part in others])
+for k, one in draws.items():
+    print(f"{k:27} other draws {line(one)}")
+claim(other_draws_won=won, other_draws_above_pairs=sum(draws[best] > draws["pairs"]))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(7.6, 3.8))[1]
@@ -542,16 +560,16 @@ figure(
 )
 
 # %% [markdown]
-# **Now one kind stands out**: causal, pre-trained networks are nearly always right, well above the 92 of the pairs. So there is a winner for these tiny statements, and 1,500 steps were too few to tell it from its rivals. (Seven of the eight causal networks lie above all eight bidirectional ones.)
+# **With more training one kind stands out**: causal, pre-trained networks are nearly always right, well above the 92 of the pairs, and 4.7 ± 1.7 above the other causal ones. So, at this learning rate, there is a winner for these tiny statements. (Seven of the eight causal networks lie above all eight bidirectional ones.)
 #
-# Is it only these questions? We have recorded three other draws of the templates, one network each. The causal, pre-trained one is the best each time. The order of the others changes: without pre-training, causal networks are behind pre-trained bidirectional ones in two of the three. And it isn't that bidirectional networks must read the last token: with `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average.
+# Is it only these questions? We have recorded three other draws of the 34, 8 and 14 templates, one network each. The causal, pre-trained one is the best network each time, and above the pairs in two of the three. The order of the others changes: without pre-training, causal networks are behind pre-trained bidirectional ones in two of the three. And it isn't that bidirectional networks must read the last token: with `[CLS]`, as in BERT, they reach 86.0 instead of 85.5 on average.
 #
-# Why it wins we don't know: in pre-training it has a target at every word, the bidirectional ones at 15 % of them, and the learning rate is one for all. (That can't be all: on these questions causal ones lead without pre-training, too.) And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
+# Why it wins we don't know: in pre-training it has a target at every word, the bidirectional ones at 15 % of them, and the learning rate is one for all. (The first can't be all: on these questions causal ones lead without pre-training, too.) And don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Which network is better?** One run can't say: chance moved a network about as much as the kinds differed. Four of each told the best kind from two others, not from the third, nor from a weight for each pair of words. After four times the steps it was ahead, on three other draws of the templates, too.
+# - **Which network is better?** One run can't say: chance moved a network about as much as the kinds differed. Of 90 and 73 four seeds each leave 2.9 ± 7.4. They tell the best kind from two others, not from the third, nor from a weight for each pair of words. After four times the steps it was ahead of them; on three other draws of the templates it was the best network, too, and ahead of the pairs on two.
 # - A head on the last vector, and fine-tuning; a bag of words and of pairs, near and far, as baselines.
 # - What to report: several seeds with a standard error, how much each was tuned, and a table by template. What to do: train for longer, and look at what the data don't say.
 #

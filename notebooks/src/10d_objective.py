@@ -442,7 +442,7 @@ axes[0].figure.suptitle("Which vector, exchanged after one layer, changes the an
 figure("transplants", alt="GPTs: be and the cake, by seed. Encoders: the cake, both times.")
 
 # %% [markdown]
-# (At *[CLS]*, the same word in both, nothing is exchanged.) **GPTs use the vector of *be*, one of them wholly, one hardly**: 100, 59, 25 and 11 % go to the weather. Those that it moves less read the *stale cake* again, in their second layer. An encoder's second layer reads the *cake* directly, at both mentions: exchange both, and 89 % go to the weather, at *be* nothing. The causal networks that fill in masks are in between: some of it has arrived at the hidden word after one layer. (Of these, seed 1 hardly tells the topics at all.)
+# (At *[CLS]*, the same word in both, nothing is exchanged.) **GPTs use the vector of *be*, one of them wholly, one hardly**: 100, 59, 25 and 11 % go to the weather. Those that it moves less read the *cake* again, in their second layer. An encoder's second layer reads the *cake* directly, at both mentions: exchange both, and 89 % go to the weather, at *be* nothing. The causal networks that fill in masks are in between: some of it has arrived at the hidden word after one layer. (Of these, seed 1 hardly tells the topics at all.)
 #
 # So where something can be read and where it is used are two questions. The second takes an intervention: an exchange here, forbidding in lesson 10. (It has its limits: such a run mixes two inputs that never occur together. How to do it well in large models: Meng et al. 2022, Zhang and Nanda 2024.)
 #
@@ -450,7 +450,7 @@ figure("transplants", alt="GPTs: be and the cake, by seed. Encoders: the cake, b
 #
 # ## 10d.4 What had the probe found?
 #
-# In the kitchen *dry* is bad, in the weather it is good. So in all 24 statements a kitchen thing is followed by something bad at the end, and one of the weather by something good. A probe that finds *which* of the two is coming, good or bad, is as right as one that finds the topic. To tell them apart, let the same probes judge statements in which it is the other way round: something good about the kitchen, something bad about the weather. (The causal networks haven't read the adjective at *be*, so that it may be any.)
+# In the kitchen *dry* is bad, in the weather it is good. So in all 24 statements a kitchen thing is followed by something bad at the end, and one of the weather by something good. A probe that finds *which* of the two is coming, good or bad, is as right as one that finds the topic. To tell them apart, let the same probes judge statements in which it is the other way round: something good about the kitchen, something bad about the weather. A probe that has found the topic is right about these, too; one that has found good or bad, and nothing else, is always wrong. (The causal networks haven't read the adjective at *be*, so that it may be any.)
 #
 # **Predict.** Seed 3's probe at *be*, after one layer, 89 % right. Here?
 
@@ -483,15 +483,15 @@ for ax, (name, right) in zip(axes, turned_round.items(), strict=True):
     for seed in range(4):
         both = [found[name][0, 1, seed], right[0, seed]]
         ax.plot(["as learned", "turned"], both, "o-", color="C1", alpha=0.7)
-        ax.text(1.1, both[1], seed, va="center", fontsize=10)
+        ax.text(1.1 + 0.1 * seed, both[1], seed, va="center", fontsize=10)
     ax.axhline(50, color="0.4", linestyle=":")
     ax.set(title=name, xlim=(-0.35, 1.45))
 axes[0].set_ylabel("right at be, after one layer (%)")
-axes[0].figure.suptitle("In GPTs 1 and 3 the probe had found good or bad")
+axes[0].figure.suptitle("In GPTs 1 and 3 half of what the probe had found was good or bad")
 figure("turned", alt="GPTs 1 and 3 fall from 100 and 89 to 53 and 47; the other kinds hardly move.")
 
 # %% [markdown]
-# 47 %, a coin toss: in seeds 1 and 3 the probe had found good or bad, not the topic. **A probe finds whatever separates the two classes that you give it.** The exchange knew better in seed 3. (Not everywhere: in seed 1, whose probe is a coin toss here, too, 59 % move.) After both layers the GPTs are right 77 % of the time here, instead of 100: what they have ready at *be* is both, as it should be, for they need both to predict *dry*. The GPTs with fewer targets, and the masked networks, have the topic alone: 100 and 85 %, as before.
+# 47 %, halfway between: in seeds 1 and 3 the probe had found good or bad as much as the topic. **A probe finds whatever separates the two classes that you give it.** The exchange knew better in seed 3. (Not everywhere: in seed 1 the probe is as bad here, and 59 % move.) After both layers the GPTs are right 77 % of the time here, instead of 100: what they have ready at *be* is both, and to predict *dry* they need both. The GPTs with fewer targets, and the masked networks, are right as often as before, 100 and 85 %: that is the topic.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10d.3 (investigate, 15 minutes).** Is the topic gone from a GPT's *dry*, or only harder to find? Give the probe more examples, up to all twelve (then each of the twenty draws is the same), and complete the table with means over the seeds. Does the GPTs' *dry* know more than that of networks without any training? By how many standard errors?

@@ -7,48 +7,6 @@ from torch.nn import functional as F
 
 from coursekit.exercises import labels
 
-# --- check_last_vector --------------------------------------------------------------------------
-
-
-def last_by_index(vectors, present):
-    return vectors[range(len(vectors)), present.sum(1) - 1]
-
-
-def last_by_gather(vectors, present):
-    at = (present.sum(1) - 1)[:, None, None].expand(-1, 1, vectors.shape[2])
-    return vectors.gather(1, at)[:, 0]
-
-
-def last_of_cls(vectors, present):
-    return vectors[:, 0]
-
-
-def last_with_its_axis(vectors, present):
-    return last_by_index(vectors, present)[:, None]
-
-
-def last_one_too_early(vectors, present):
-    return vectors[range(len(vectors)), present.sum(1) - 2]
-
-
-def last_of_all(vectors, present):
-    return vectors[:, -1]
-
-
-def last_where_the_first_ends(vectors, present):
-    return vectors[:, present[0].sum() - 1]
-
-
-def last_for_each_pair(vectors, present):
-    return vectors[:, present.sum(1) - 1]
-
-
-def last_of_the_first_two(vectors, present):
-    ends = present.sum(1) - 1
-    ends[2:] = ends[0]
-    return vectors[range(len(vectors)), ends]
-
-
 # --- check_count_all ----------------------------------------------------------------------------
 
 
@@ -137,19 +95,49 @@ def count_the_first_text(tokens, size):
     return count_by_product(tokens[:1].expand_as(tokens), size)
 
 
+# --- check_lead ---------------------------------------------------------------------------------
+
+
+def lead_by_variances(a, b):
+    return a.mean() - b.mean(), (a.var() / len(a) + b.var() / len(b)) ** 0.5
+
+
+def lead_by_hypot(a, b):
+    error_a, error_b = (one.std() / len(one) ** 0.5 for one in (a, b))
+    return float(a.mean() - b.mean()), float(torch.hypot(error_a, error_b))
+
+
+def lead_the_other_way(a, b):
+    return b.mean() - a.mean(), lead_by_variances(a, b)[1]
+
+
+def lead_with_errors_added(a, b):
+    return a.mean() - b.mean(), a.std() / len(a) ** 0.5 + b.std() / len(b) ** 0.5
+
+
+def lead_of_one_run(a, b):
+    return a.mean() - b.mean(), (a.var() + b.var()) ** 0.5
+
+
+def lead_with_n(a, b):
+    variances = (one.var(correction=0) / len(one) for one in (a, b))
+    return a.mean() - b.mean(), sum(variances) ** 0.5
+
+
+def lead_of_the_first(a, b):
+    return a.mean() - b.mean(), a.std() / len(a) ** 0.5
+
+
+def lead_by_pairs(a, b):
+    n = min(len(a), len(b))
+    return a.mean() - b.mean(), (a[:n] - b[:n]).std() / n**0.5
+
+
+def lead_of_equal_numbers(a, b):
+    return a.mean() - b.mean(), ((a.var() + b.var()) / len(a)) ** 0.5
+
+
 ROWS = {
-    labels.check_last_vector: (
-        [last_by_index, last_by_gather],
-        {
-            last_of_cls: "[[True, True, True]]",
-            last_with_its_axis: "[[True, True, True]]",
-            last_one_too_early: "[[True, True, True]]",
-            last_of_all: "[True, True, False]",
-            last_where_the_first_ends: "[True, True, False]",
-            last_for_each_pair: "[[True, True, True]]",
-            last_of_the_first_two: "[True, False, False, False]",
-        },
-    ),
     labels.check_count_all: (
         [count_by_product, count_by_loop],
         {
@@ -165,6 +153,18 @@ ROWS = {
             count_all_but_cls: "[[1, 5, 3, 5, 0, 0]",
             count_pairs_over_the_mask: "[[1, 5, 3, 5, 0, 0]",
             count_the_first_text: "[[1, 5, 3, 5, 0, 0]",
+        },
+    ),
+    labels.check_lead: (
+        [lead_by_variances, lead_by_hypot],
+        {
+            lead_the_other_way: "([90.0, 80.0], [70.0, 70.0])",
+            lead_of_one_run: "([90.0, 80.0], [70.0, 70.0])",
+            lead_with_n: "([90.0, 80.0], [70.0, 70.0])",
+            lead_with_errors_added: "([73.0, 83.0, 78.0, 87.0], [90.0, 96.0, 80.0, 65.0])",
+            lead_of_the_first: "([73.0, 83.0, 78.0, 87.0], [90.0, 96.0, 80.0, 65.0])",
+            lead_by_pairs: "([73.0, 83.0, 78.0, 87.0], [90.0, 96.0, 80.0, 65.0])",
+            lead_of_equal_numbers: "([95.0, 91.0, 97.0], [74.0, 75.0, 77.0, 84.0])",
         },
     ),
 }
