@@ -494,7 +494,7 @@ axes[0].figure.suptitle("In GPTs 1 and 3 half of what the probe had found was go
 figure("turned", alt="GPTs 1 and 3 fall from 100 and 89 to 53 and 47; the other kinds hardly move.")
 
 # %% [markdown]
-# 47 %, halfway between: in seeds 1 and 3 the probe had found good or bad as much as the topic. **A probe finds whatever separates the two classes that you give it.** After both layers the GPTs are right 77 % of the time here, instead of 100: what it finds at their *be* is both, and to predict *dry* they need both. The GPTs with fewer targets, and the masked networks, are right as often as before, 100 and 85 %: there the probe finds the topic.
+# 47 %, halfway between: in seeds 1 and 3 the probe had found good or bad as much as the topic. **A probe finds whatever separates the two classes that you give it.** After both layers the GPTs are right 77 % of the time here, instead of 100: what the probe finds at their *be* is both, and to predict *dry* they need both. The GPTs with fewer targets, and the masked networks, are right as often as before, 100 and 85 %: there the probe finds the topic.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10d.3 (investigate, 15 minutes).** Is the topic gone from a GPT's *dry*, or only harder to find? Give the probe more examples, up to all twelve (then each of the twenty draws is the same), and complete the table with means over the seeds. Does the GPTs' *dry* know more than that of networks without any training? By how many standard errors?
