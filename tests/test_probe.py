@@ -11,27 +11,35 @@ from coursekit.layers.attention import attend_past
 from coursekit.models.encoder import Encoder, EncoderConfig
 
 
-@pytest.mark.parametrize("n", [2, 4, 6])
-def test_examples_to_learn_from_are_half_of_each_label_and_drawn(n):
-    labels = torch.tensor([1, 0, 1, 1, 0, 1, 0, 1])
+@pytest.mark.parametrize(
+    ("labels", "each"),
+    [([1, 0, 1, 1, 0, 1, 0, 1], each) for each in (1, 2, 3)] + [([7, 2, 7, 4, 2, 4, 2], 2)],
+)
+def test_examples_to_learn_from_are_as_many_of_each_label_and_drawn(labels, each):
+    labels = torch.tensor(labels)
+    kinds, counts = labels.unique(return_counts=True)
     g = torch.Generator().manual_seed(0)
     seen = Counter()
     for _ in range(2000):
-        order = torch.randperm(8, generator=g)
-        some = draw_balanced(labels, order, n)
-        assert labels[some].tolist() == [0] * (n // 2) + [1] * (n // 2)
+        order = torch.randperm(len(labels), generator=g)
+        some = draw_balanced(labels, order, each * len(kinds))
+        assert labels[some].tolist() == kinds.repeat_interleave(each).tolist()
         turns = [order.tolist().index(i) for i in some.tolist()]
-        assert turns[: n // 2] == sorted(turns[: n // 2])
+        assert turns[:each] == sorted(turns[:each])
         seen.update(some.tolist())
+    share = dict(zip(kinds.tolist(), (each / counts).tolist(), strict=True))
     for i, label in enumerate(labels.tolist()):
-        assert seen[i] / 2000 == pytest.approx(n / 2 / (3, 5)[label], abs=0.05)
+        assert seen[i] / 2000 == pytest.approx(share[label], abs=0.05)
 
 
-@pytest.mark.parametrize("n", [0, 3, 8])
-def test_more_examples_than_there_are_or_an_odd_number_are_refused(n):
-    labels = torch.tensor([1, 0, 1, 1, 0, 1, 0, 1])
-    with pytest.raises(ValueError, match=f"n={n} must be even, from 2 to 6: one label has 3 ex"):
-        draw_balanced(labels, torch.arange(8), n)
+@pytest.mark.parametrize(
+    ("labels", "n", "k", "most"),
+    [([1, 0, 1, 1, 0, 1, 0, 1], n, 2, 6) for n in (0, 3, 8)] + [([5, 0, 3, 3, 5, 0], 4, 3, 6)],
+)
+def test_more_examples_than_there_are_or_shares_that_differ_are_refused(labels, n, k, most):
+    text = f"n={n} must be a multiple of {k}, the number of labels, and at most {most}: one label"
+    with pytest.raises(ValueError, match=text):
+        draw_balanced(torch.tensor(labels), torch.arange(len(labels)), n)
 
 
 @pytest.fixture

@@ -11,29 +11,30 @@ from torch import Tensor
 
 
 def draw_balanced(labels: Int[Tensor, " N"], order: Int[Tensor, " N"], n: int) -> Int[Tensor, " n"]:
-    """Return which `n` of some labelled examples to learn from, half of them of each label.
+    """Return which `n` of some labelled examples to learn from, as many of each label.
 
-    They are the first in `order`: those of label 0, then those of label 1.
+    They are the first in `order`: those of the lowest label, then those of the next.
 
     Args:
-        labels: 0 or 1.
+        labels: two or more different ones.
         order: the numbers of the examples, shuffled.
-        n: how many, an even number.
+        n: how many, a multiple of the number of labels.
 
     Raises:
-        ValueError: if `n` is odd or below 2, or one of the labels has fewer than n / 2 examples.
+        ValueError: if `n` is no such multiple, or one of the labels has too few examples.
 
     Example:
         >>> draw_balanced(torch.tensor([0, 1, 1, 0]), torch.tensor([2, 1, 3, 0]), 2).tolist()
         [3, 2]
     """
-    found = [order[labels[order] == label] for label in (0, 1)]
-    fewest = min(map(len, found))
-    if n < 2 or n % 2 or n // 2 > fewest:
+    found = [order[labels[order] == label] for label in labels.unique()]
+    k, fewest = len(found), min(map(len, found))
+    if n < k or n % k or n // k > fewest:
         raise ValueError(
-            f"{n=} must be even, from 2 to {2 * fewest}: one label has {fewest} examples"
+            f"{n=} must be a multiple of {k}, the number of labels, and at most {k * fewest}: "
+            f"one label has {fewest} examples"
         )
-    return torch.cat([some[: n // 2] for some in found])
+    return torch.cat([some[: n // k] for some in found])
 
 
 def patch_vector(

@@ -7,60 +7,69 @@ from coursekit.exercises import objective
 # --- check_pick_balanced ------------------------------------------------------------------------
 
 
-def pick_by_order(topics, order, n):
-    return torch.cat([order[topics[order] == topic][: n // 2] for topic in (0, 1)])
+def pick_by_order(classes, order, n):
+    kinds = classes.unique()
+    return torch.cat([order[classes[order] == k][: n // len(kinds)] for k in kinds])
 
 
-def pick_by_loop(topics, order, n):
-    found = {0: [], 1: []}
+def pick_by_loop(classes, order, n):
+    found = {kind: [] for kind in sorted(set(classes.tolist()))}
     for i in order.tolist():
-        some = found[int(topics[i])]
-        if len(some) < n // 2:
+        some = found[int(classes[i])]
+        if len(some) < n // len(found):
             some.append(i)
-    return torch.tensor(found[0] + found[1])
+    return torch.tensor([i for some in found.values() for i in some])
 
 
-def pick_without_order(topics, order, n):
-    return torch.cat([(topics == topic).nonzero()[: n // 2, 0] for topic in (0, 1)])
+def pick_without_order(classes, order, n):
+    return torch.cat([(classes == k).nonzero()[: n // 2, 0] for k in (0, 1)])
 
 
-def pick_the_first(topics, order, n):
+def pick_the_first(classes, order, n):
     return order[:n]
 
 
-def pick_where_in_order(topics, order, n):
-    return torch.cat([(topics[order] == topic).nonzero()[: n // 2, 0] for topic in (0, 1)])
+def pick_where_in_order(classes, order, n):
+    return torch.cat([(classes[order] == k).nonzero()[: n // 2, 0] for k in (0, 1)])
 
 
-def pick_by_unshuffled_topics(topics, order, n):
-    return torch.cat([order[topics == topic][: n // 2] for topic in (0, 1)])
+def pick_by_unshuffled_classes(classes, order, n):
+    return torch.cat([order[classes == k][: n // 2] for k in (0, 1)])
 
 
-def pick_n_of_each(topics, order, n):
-    return torch.cat([order[topics[order] == topic][:n] for topic in (0, 1)])
+def pick_n_of_each(classes, order, n):
+    return torch.cat([order[classes[order] == k][:n] for k in (0, 1)])
 
 
-def pick_the_weather_first(topics, order, n):
-    return torch.cat([order[topics[order] == topic][: n // 2] for topic in (1, 0)])
+def pick_the_highest_first(classes, order, n):
+    return torch.cat([order[classes[order] == k][: n // 2] for k in (1, 0)])
 
 
-def pick_as_floats(topics, order, n):
-    return pick_by_order(topics, order, n).float()
+def pick_as_floats(classes, order, n):
+    return pick_by_order(classes, order, n).float()
 
 
-def pick_that_shuffles(topics, order, n):
-    answer = pick_by_order(topics, order, n)
+def pick_that_shuffles(classes, order, n):
+    answer = pick_by_order(classes, order, n)
     order[:] = order.flip(0)
     return answer
 
 
-def pick_a_pair(topics, order, n):
-    return pick_by_order(topics, order, 2)
+def pick_a_pair(classes, order, n):
+    return pick_by_order(classes, order, len(classes.unique()))
 
 
-def pick_the_first_sorted(topics, order, n):
+def pick_the_first_sorted(classes, order, n):
     some = order[:n]
-    return some[topics[some].argsort(stable=True)]
+    return some[classes[some].argsort(stable=True)]
+
+
+def pick_of_two_classes(classes, order, n):
+    return torch.cat([order[classes[order] == k][: n // 2] for k in (0, 1)])
+
+
+def pick_halves(classes, order, n):
+    return torch.cat([order[classes[order] == k][: n // 2] for k in classes.unique()])
 
 
 # --- check_transplant ---------------------------------------------------------------------------
@@ -175,13 +184,15 @@ ROWS = {
             pick_without_order: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
             pick_the_first: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
             pick_where_in_order: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
-            pick_by_unshuffled_topics: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_by_unshuffled_classes: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
             pick_n_of_each: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
-            pick_the_weather_first: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_the_highest_first: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
             pick_as_floats: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
             pick_that_shuffles: " raised ValueError: it changed the order",
             pick_a_pair: "([1, 1, 0, 0, 1, 0], [5, 4, 3, 1, 2, 0], 4)",
             pick_the_first_sorted: "([0, 0, 0, 1, 1], [1, 0, 2, 4, 3], 2)",
+            pick_of_two_classes: "([2, 0, 1, 1, 0, 2, 0, 1], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
+            pick_halves: "([2, 0, 1, 1, 0, 2, 0, 1], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
         },
     ),
     objective.check_transplant: (
