@@ -203,7 +203,7 @@ for row, (name, right) in enumerate(bars.items()):
     ax.barh(name, right.mean() - 50, left=50, color=color, alpha=0.35)
     ax.plot(right, [row] * len(right), "o", color=color)
 ax.invert_yaxis()
-ax.set(xlim=(49, 102), title="A GPT's dry tells no more than an untrained network's")
+ax.set(xlim=(49, 102), title="A GPT's ‘dry’ tells no more than an untrained network's")
 ax.set_xlabel("right from two examples (%), chance is 50; dots: seeds")
 figure("at-dry", alt="Encoders 95 per cent, GPTs 63, untrained networks 64, counts of words 70.")
 
@@ -264,7 +264,7 @@ for ax, (name, right) in zip(axes, found.items(), strict=True):
     ax.set_yticks(range(2), ["after one layer", "after both"])
     ax.set_title(name, fontsize=12)
     ax.grid(visible=False)
-axes[0].figure.suptitle("GPTs have the topic at be, where they predict dry (right, %)")
+axes[0].figure.suptitle("GPTs have the topic at ‘be’, where they predict ‘dry’ (right, %)")
 figure("objective", alt="GPTs at be 100 per cent, at dry 63 and 74; masked networks 75 to 95.")
 
 # %% [markdown]
@@ -273,24 +273,21 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63 and 74; masked netwo
 # %% tags=["nbval-ignore-output"]
 from coursekit.evaluate.seeds import compare_means
 
-kinds = {
-    "cost_of_the_mask": ("encoders", "causal, masked"),
-    "cost_of_the_objective": ("causal, masked", "GPTs"),
-    "cost_with_equal_targets": ("causal, masked", "GPTs, 15 %"),
-}
-for name, (better, worse) in kinds.items():
-    first, second = (torch.tensor(found[kind][1, 2]) for kind in (better, worse))
+
+def lead_at_dry(better, worse):  # after both layers
+    first, second = (torch.tensor(found[name][1, 2]) for name in (better, worse))
     cost, error = compare_means(first, second)
-    print(f"at dry {better} lead {worse} by {cost:.0f} ± {error:.0f} points")
-    claim(**{name: cost})
+    print(f"at dry, {better} lead {worse} by {cost:.0f} ± {error:.0f} points")
+    return cost
 
 
-def wrong(name, word):  # after both layers, on the statements judged
-    return Score(100 - found[name][1, words.index(word)].mean(), on=read(judge[0]))
-
-
-claim_order(gpt_at_be_over_dry=[wrong("GPTs", word) for word in ("be", "dry")])
-claim_order(sparse_gpt_at_be_over_dry=[wrong("GPTs, 15 %", word) for word in ("be", "dry")])
+of_mask = lead_at_dry("encoders", "causal, masked")
+of_objective = lead_at_dry("causal, masked", "GPTs")
+of_equal_targets = lead_at_dry("causal, masked", "GPTs, 15 %")
+claim(cost_of_the_mask=of_mask, cost_of_the_objective=of_objective)
+claim(cost_with_equal_targets=of_equal_targets)
+wrong = [Score(100 - found["GPTs"][1, at].mean(), on=read(judge[0])) for at in (1, 2)]
+claim_order(gpt_at_be_over_dry=wrong)
 
 # %% [markdown]
 # Whether the mask costs anything, four seeds can't tell: 6 ± 7 points (right of this *dry* stands only a full stop). The objective costs 26 ± 8. (With 15 % of the targets it is 15 ± 9: some of it may be their number.)
@@ -322,7 +319,7 @@ for number in range(4):
     print(number, texts[four.tolist().index(number)])
 
 # %% [markdown]
-# **Predict.** At *be*, after both layers, a GPT's probe tells the topic of these in all cases. In how many does it tell whether something good or something bad comes next?
+# **Predict.** At *be*, after both layers: in how many cases does such a probe of a GPT tell whether something good or something bad comes next?
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -358,11 +355,11 @@ for question, ax in enumerate(axes):
         ax.plot(right[1, :, question], [row] * 4, "o", color=color)
     ax.set(xlim=(44, 103), xlabel="right (%)", title=("which topic?", "good or bad?")[question])
 axes[0].invert_yaxis()
-axes[0].figure.suptitle("At be a GPT has both, as it must to say dry")
-figure("both", alt="Topic: GPTs 100 per cent. Good or bad: GPTs 92, the others about 50 to 60.")
+axes[0].figure.suptitle("At ‘be’ a GPT has both, as it must to say ‘dry’")
+figure("both", alt="Topic: GPTs 100 per cent. Good or bad: GPTs 93, the others 50 to 62.")
 
 # %% [markdown]
-# It *is* the topic: right in all cases, in all eight GPTs, from four examples. But the GPTs know at *be* whether something good or bad comes next, too, in 92 % of the cases; networks that fill in masks, not at all. (GPTs with fewer targets are in between.) To predict *dry* one needs both. And after one layer seeds 1 and 3 tell good from bad in 78 and 77 % of the cases: there, the two examples of 10d.1, a dry cake and a dry walk, showed the probe two differences at once.
+# It *is* the topic: right in all cases, in all eight GPTs, from four examples. **And it is good or bad, too**: a GPT's probe tells what comes next in 93 % of the cases, that of a network that fills in masks not at all. (GPTs with fewer targets are in between.) To predict *dry* one needs both. After one layer already, seeds 1 and 3 tell good from bad in 78 and 77 % of the cases: there the two examples of 10d.1, a dry cake and a dry walk, showed the probe two differences at once.
 #
 # This costs nothing but thought about the examples. (Other controls for a probe: random labels, Hewitt and Liang 2019; how many examples it needs, in bits, Voita and Titov 2020.)
 
