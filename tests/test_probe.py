@@ -27,9 +27,9 @@ def test_examples_to_learn_from_are_as_many_of_each_label_and_drawn(labels, each
         turns = [order.tolist().index(i) for i in some.tolist()]
         assert turns[:each] == sorted(turns[:each])
         seen.update(some.tolist())
-    share = dict(zip(kinds.tolist(), (each / counts).tolist(), strict=True))
+    fraction = dict(zip(kinds.tolist(), (each / counts).tolist(), strict=True))
     for i, label in enumerate(labels.tolist()):
-        assert seen[i] / 2000 == pytest.approx(share[label], abs=0.05)
+        assert seen[i] / 2000 == pytest.approx(fraction[label], abs=0.05)
 
 
 @pytest.mark.parametrize(
