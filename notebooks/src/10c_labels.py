@@ -519,7 +519,7 @@ axes[0].figure.suptitle("With 640 more short statements, all four are right abou
 figure("nobody", alt="On nobody the four lines end at 100; on the others they rise or fall.")
 
 # %% [markdown]
-# **The four were right about *nobody* in 40 % of cases, and now they always are**, also on the 23: with as many steps, and 640 more short statements. (Whether the time or the position was the trouble we can't tell: the short statements change both.) (On the other thirteen templates it is 85 % instead of 83, two seeds up and two down.) Do causal networks learn it, too? And was it that the statements are *short*, or only that there are more? That is exercise 10c.3. This is what a table by template is for: it says where to look.
+# **The four were right about *nobody* in 40 % of cases, and now they always are**, also on the 23: with as many steps, and 640 more short statements. On the other thirteen templates it is 85 % instead of 83, two seeds up and two down. (Whether the time or the position was the trouble we can't tell: the short statements change both.) Do causal networks learn it, too? And was it that the statements are *short*, or only that there are more? That is exercise 10c.3. This is what a table by template is for: it says where to look.
 #
 # But mind that we looked at the test to find this remedy. Whether it helps with questions that we haven't seen, only new questions can say.
 

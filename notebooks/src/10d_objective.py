@@ -459,7 +459,7 @@ for seed in (0, 3):
 # %% [markdown]
 # The statement still says what it said; one vector of 32 numbers came from the other, after one layer. And the GPT of seed 0 speaks of the weather. That of seed 3 doesn't: it says *dry* now, and *burnt*, which fit a cake.
 #
-# Now all sixteen statements, all GPTs and encoders, and every position, after one layer. (After both only the vector of the word that answers could count. The encoders are asked where the adjective is hidden.) How much of the probability of five kitchen adjectives and five of the weather goes to the weather? (*Dry*, which is in both lists, isn't counted.) Nothing exchanged, that is 2 % in the GPTs.
+# Now all sixteen statements, all GPTs and encoders, and every position, after one layer. (After both only the vector of the word that answers could count. The encoders are asked where the adjective is hidden.) How much of the probability of five kitchen adjectives and five of the weather goes to the weather? (*Dry*, which is in both lists, isn't counted; we print how much it has.) Nothing exchanged, that is 2 % in the GPTs.
 #
 # **Predict.** On average over the four GPTs, with *be* exchanged after one layer?
 
@@ -492,6 +492,8 @@ claim(gpt_with_be=maps["GPTs"][:, be].mean(), gpt_with_would=maps["GPTs"][:, be 
 claim(encoder_on_the_way=maps["encoders"][:, [be, dry]].mean(0).max())
 both_cakes = [predict(one, hole, other_hole, [5, 10], 1)[:, dry] for one in encoders]
 claim(encoder_with_both_cakes=np.mean([of_weather(p) for p in both_cakes]))
+dry_too = [predict(one, cake, walk, be, 1)[:, be, ids["dry"]].mean().item() for one in gpts]
+print("of all probability, dry has", *(f"{100 * p:.0f} %" for p in dry_too), "with be exchanged")
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(2, 1, figsize=(9, 4.6))[1]
