@@ -62,6 +62,14 @@ def test_a_fitted_bag_weighs_words_and_pairs_and_is_silent_on_those_it_never_saw
     assert torch.equal(bag(torch.tensor([[4, 4]])), torch.zeros(1, int(labels.max()) + 1))
 
 
+def test_every_id_is_a_word_unless_said_otherwise():
+    tokens = torch.tensor([[0, 0], [1, 1], [0, 0], [1, 1]])
+    bag = fit_bag(tokens, 1 - tokens[:, 0], vocab_size=2, decay=0.01)
+    zeros, ones = bag(torch.tensor([[0, 0], [1, 1]]))
+    assert torch.equal(zeros.flip(0), ones)  # two labels, two words, alike but for their names
+    assert zeros.argmax() == 1
+
+
 def test_of_statements_in_new_templates_single_words_tell_little_and_pairs_more():
     train, _, test = statements()
     ids = number_words([one.text for one in train])

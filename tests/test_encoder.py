@@ -392,6 +392,15 @@ def test_the_first_loss_on_hidden_tokens_is_that_of_a_blind_guess():
     assert loss.item() == pytest.approx(math.log(V), abs=0.05)
 
 
+@pytest.mark.parametrize("std", [0.02, 0.5])
+def test_tables_and_linear_maps_start_as_widely_as_asked(std):
+    torch.manual_seed(0)
+    encoder = Encoder(EncoderConfig(vocab_size=90, context=70, n_head=1, d_model=64), std=std)
+    weights = (encoder.embedding, encoder.positions, encoder.blocks[0].feed_forward.expand)
+    for part in weights:
+        assert part.weight.std().item() == pytest.approx(std, rel=0.06)
+
+
 # What goes wrong elsewhere
 
 

@@ -35,10 +35,10 @@ def model_of(values):
 @pytest.mark.parametrize("level_var", [0.0, 0.3, 5.0])
 def test_it_is_the_kalman_filter_of_statsmodels(level_var):
     model = model_of(series())
-    model.ssm.initialize_known([0.6], [[2.9]])
-    found = model.filter([1.7, level_var])
+    model.ssm.initialize_known([0.6], [[0.9]])
+    found = model.filter([0.7, level_var])
     means, variances = filter_local_level(
-        series(), noise_var=1.7, level_var=level_var, mean=0.6, variance=2.9
+        series(), noise_var=0.7, level_var=level_var, mean=0.6, variance=0.9
     )
     assert_close(means, torch.tensor(found.predicted_state[0]), rtol=1e-12, atol=1e-12)
     assert_close(variances, torch.tensor(found.predicted_state_cov[0, 0]), rtol=1e-12, atol=1e-12)

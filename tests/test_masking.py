@@ -110,6 +110,13 @@ def test_a_batch_of_masked_texts_asks_for_words_only():
         assert (inputs[~there] == 0).all()
 
 
+def test_any_id_may_stand_for_a_word_unless_said_otherwise():
+    tokens = torch.full((8, 30), 4)
+    batches = draw_masked(tokens, tokens > 0, MASK, 6, 8, chance())
+    seen = {token for (inputs, _), _ in islice(batches, 40) for token in inputs.unique().tolist()}
+    assert seen == set(range(6))
+
+
 def test_batches_of_nothing_are_refused():
     tokens, present = pad_texts([[1], [1]])
     with pytest.raises(ValueError, match="some text longer than a token"):

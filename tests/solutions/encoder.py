@@ -169,6 +169,10 @@ def padding_along_queries_for_each(tokens):
     return padding_for_each_query(tokens).mT
 
 
+def padding_of_queries_too(tokens):
+    return padding_for_each_query(tokens) & padding_along_queries_for_each(tokens)
+
+
 def padding_upside_down(tokens):
     return (tokens == 0)[:, None, None]
 
@@ -427,6 +431,7 @@ ROWS = {
             padding_without_heads: "([[1, 5, 0], [1, 7, 8]])",
             padding_along_queries: "([[1, 5, 0], [1, 7, 8]])",
             padding_along_queries_for_each: "([[1, 5, 0], [1, 7, 8]])",
+            padding_of_queries_too: "([[1, 5, 0], [1, 7, 8]])",
             padding_upside_down: "([[1, 5, 0], [1, 7, 8]])",
             padding_and_cls: "([[1, 5, 0], [1, 7, 8]])",
             padding_and_the_future: "([[1, 5, 0], [1, 7, 8]])",
