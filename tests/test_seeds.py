@@ -7,9 +7,10 @@ from scipy import stats
 from coursekit.evaluate.seeds import compare_means
 
 
-def test_a_lead_over_its_error_is_welchs_statistic():
+@pytest.mark.parametrize(("n", "m"), [(5, 3), (2, 4), (3, 2)])
+def test_a_lead_over_its_error_is_welchs_statistic(n, m):
     g = torch.Generator().manual_seed(0)
-    a, b = 3 * torch.randn(5, generator=g) + 80, torch.randn(3, generator=g) + 77
+    a, b = 3 * torch.randn(n, generator=g) + 80, torch.randn(m, generator=g) + 77
     lead, error = compare_means(a, b)
     assert lead == pytest.approx((a.double().mean() - b.double().mean()).item())
     expected = stats.ttest_ind(a.double().numpy(), b.double().numpy(), equal_var=False).statistic
