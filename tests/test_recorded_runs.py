@@ -124,9 +124,11 @@ class TestRecord:
         ends, losses = record.curve
         assert (len(ends), ends[0], ends[-1]) == (len(losses), record.block, record.steps)
         assert losses[0] < record.first_losses[0]
-        # Where some 18 statements of 2,176 carry a loss of 0.006, each drawn seven times in the
-        # last block, its standard error is 9 per cent: 0.0005.
-        assert losses[-1] == pytest.approx(record.result["train"], rel=0.02, abs=3 * 5e-4)
+        # The last block draws statements, the result has all. In labels-causal-slow-2 some 40 of
+        # 2,176 carry nearly the whole loss: over the 16,000 drawn, the standard error of its mean
+        # is 7.2 per cent (of 0.0204), and 9 per cent of 0.006 in another: three of them.
+        chance = 0.27 if name.startswith("labels-") else 0.02
+        assert losses[-1] == pytest.approx(record.result["train"], rel=chance, abs=2e-4)
 
 
 def test_each_record_has_a_recipe_and_is_small():
@@ -229,24 +231,49 @@ def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
     for _ in range(26):
         run.step()
     assert_close(run.classifier.state_dict(), model.state_dict(), rtol=0, atol=0)
-    assert run.result()["right"] == lesson["accuracy"](model, lesson["test"])
+
+    with torch.no_grad():  # after 26 steps all have one label: let about half have each
+        model.head.bias -= model(*lesson["read"](lesson["test"])[0]).mean(0)
+    run.classifier.load_state_dict(model.state_dict())
+    result = run.result()
+    assert result["right"] == lesson["accuracy"](model, lesson["test"])
+    assert result["validation"] == lesson["accuracy"](model, lesson["validation"])
+    assert result["right"] != result["validation"]
 
 
 def test_a_classifier_learns_from_the_templates_of_its_split(brief):
     run = begin(RECIPES["labels-causal-split-2"], torch.device("cpu"))
-    train, _, test = statements(split=2)
-    for part, (tokens, _, labels) in ((train, run.train), (test, run.test)):
+    parts = zip(statements(split=2), (run.train, run.validation, run.test), strict=True)
+    for part, (tokens, _, labels) in parts:
         words = [[run.ids[word] for word in one.text.split()] for one in part]
         assert [row[row > 1].tolist() for row in tokens] == words
         assert labels.tolist() == [one.label for one in part]
 
 
-def test_a_classifier_can_read_its_first_token(brief):
+def test_a_classifier_can_read_its_first_token_or_the_mean_of_all(brief):
     run = begin(RECIPES["labels-bidirectional-pre-trained-cls-0"], torch.device("cpu"))
+    other = begin(RECIPES["labels-causal-mean-0"], torch.device("cpu"))
     tokens, present, _ = run.test
-    for model, at in ((run.classifier, 0), (FineTuned(**CAUSAL).classifier, -1)):
-        vectors = model.encoder(tokens[:3, :5], present[:3, :5])
-        assert_close(model(tokens[:3, :5], present[:3, :5]), model.head(vectors[:, at]))
+    for model, pool in (
+        (run.classifier, lambda vectors: vectors[0]),
+        (FineTuned(**CAUSAL).classifier, lambda vectors: vectors[-1]),
+        (other.classifier, lambda vectors: vectors.mean(0)),
+    ):
+        for text in range(3):  # each text alone, without padding
+            length = int(present[text].sum())
+            alone = tokens[text : text + 1, :length], present[text : text + 1, :length]
+            expected = model.head(pool(model.encoder(*alone)[0]))
+            assert_close(model(tokens, present)[text], expected)
+
+
+def test_a_classifier_learns_at_its_own_rate(brief):
+    runs = [begin(RECIPES[f"labels-causal{name}-0"], torch.device("cpu")) for name in ("-slow", "")]
+    for step in range(14):
+        rates = []
+        for run in runs:
+            run.step()
+            rates.append(run.engine.optimiser.param_groups[0]["lr"])
+        assert rates[0] == pytest.approx(0.4 * rates[1]), step
 
 
 @pytest.mark.parametrize("taken", [5, 12, 17])

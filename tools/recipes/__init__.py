@@ -68,8 +68,11 @@ KINDS: dict[str, dict[str, float | str]] = {
     "causal": {"rule": "attend_past", "pre_trained": 0},
     "causal-pre-trained": {"rule": "attend_past", "pre_trained": 1},
 }
-FIRST_TOKEN: dict[str, dict[str, float | str]] = {
-    "bidirectional-pre-trained-cls": {"rule": "attend", "pre_trained": 1, "at_first": 1}
+VARIED: dict[str, dict[str, float | str]] = {
+    "": {},
+    "-mean": {"pooling": "mean"},
+    "-slow": {"rate": 0.002},
+    "-fast": {"rate": 0.01},
 }
 
 RECIPES = {
@@ -81,8 +84,15 @@ RECIPES = {
     ),
 }
 RECIPES |= {
-    f"labels-{kind}-{seed}": _labels(seed, **options)
-    for kind, options in (KINDS | FIRST_TOKEN).items()
+    f"labels-{kind}{name}-{seed}": _labels(seed, **options, **varied)
+    for kind, options in KINDS.items()
+    for name, varied in VARIED.items()
+    for seed in range(4)
+}
+RECIPES |= {
+    f"labels-bidirectional-pre-trained-cls-{seed}": _labels(
+        seed, **KINDS["bidirectional-pre-trained"], pooling="first"
+    )
     for seed in range(4)
 }
 RECIPES |= {

@@ -19,24 +19,37 @@ from coursekit.training.engine import Engine
 from coursekit.training.optimiser import adamw, warm_up_cosine
 from coursekit.windows.masking import draw_masked, pad_texts
 
-BATCH, LOWEST, LEARNING_RATE = 32, 4, 5e-3
+BATCH, LOWEST = 32, 4
 STEPS, PRE_TRAINING = 6000, 2000
 """Of the whole run, and of its first part, if that is without labels."""
 Batches = Iterator[tuple[tuple[Tensor, Tensor], Tensor]]
 
 
 class Classifier(nn.Module):
-    """An encoder, and a linear layer on the vector of the last token of each text, or the first."""
+    """An encoder, and a linear layer on one vector of each text.
 
-    def __init__(self, encoder: Encoder, at_first: bool) -> None:
+    Args:
+        pooling: which: that of its "last" token, of its "first", or the "mean" of all its vectors.
+    """
+
+    def __init__(self, encoder: Encoder, pooling: str) -> None:
         super().__init__()
         self.encoder, self.head = encoder, nn.Linear(encoder.config.d_model, 2)
-        self.at_first = at_first
+        self.pool = {"last": last_present, "first": _first, "mean": mean_present}[pooling]
 
     def forward(self, tokens: Tensor, present: Tensor) -> Tensor:
         """Return two logits for each text."""
         vectors = self.encoder(tokens, present)
-        return self.head(vectors[:, 0] if self.at_first else last_present(vectors, present))
+        return self.head(self.pool(vectors, present))
+
+
+def _first(vectors: Tensor, _: Tensor) -> Tensor:
+    return vectors[:, 0]
+
+
+def mean_present(vectors: Tensor, present: Tensor) -> Tensor:
+    """Return the mean of the vectors of each text, (N, C), without its padding."""
+    return (vectors * present[..., None]).sum(1) / present.sum(1, keepdim=True)
 
 
 class FineTuned:
@@ -47,7 +60,8 @@ class FineTuned:
         device: where to compute.
         rule: "attend" or "attend_past".
         pre_trained: 1 if its weights are trained on the statements without labels first, or 0.
-        at_first: 1 if it reads the vector of the first token, 0 for that of the last.
+        pooling: what the linear layer reads, as in `Classifier`.
+        rate: the highest learning rate of both parts of the training.
         split: seed of the draw of templates for training and for the test.
     """
 
@@ -58,12 +72,14 @@ class FineTuned:
         device: torch.device,
         rule: str,
         pre_trained: int,
-        at_first: int = 0,
+        pooling: str = "last",
+        rate: float = 5e-3,
         split: int = 42,
     ) -> None:
-        train, _, test = statements(split=split)
+        train, validation, test = statements(split=split)
         self.ids, self.seed, self.device = number_words([one.text for one in train]), seed, device
-        self.train, self.test = self._read(train), self._read(test)
+        self.train, self.rate = self._read(train), rate
+        self.validation, self.test = self._read(validation), self._read(test)
         sizes = EncoderConfig(vocab_size=len(self.ids), context=24, d_model=32, dropout=0.0)
         self.pre_training = PRE_TRAINING if pre_trained else 0
         self.causal, self.taken = rule == "attend_past", 0
@@ -74,7 +90,7 @@ class FineTuned:
 
         # In the lesson's order, for each draws its weights from the global generator.
         self.masked = MaskedTokenModel(encoder()).to(device) if pre_trained else None
-        self.classifier = Classifier(encoder(), bool(at_first)).to(device)
+        self.classifier = Classifier(encoder(), pooling).to(device)
         self._begin()
 
     def _read(self, part: list[Statement]) -> tuple[Tensor, Tensor, Tensor]:
@@ -94,7 +110,7 @@ class FineTuned:
             self.factor = warm_up_cosine(STEPS - self.pre_training)
             if self.masked:
                 model.encoder.load_state_dict(self.masked.encoder.state_dict())
-        self.engine = Engine().start(model, adamw(model, LEARNING_RATE, weight_decay=0.01))
+        self.engine = Engine().start(model, adamw(model, self.rate, weight_decay=0.01))
 
     def _texts(self) -> Batches:
         tokens, present, _ = self.train
@@ -117,7 +133,7 @@ class FineTuned:
         """Take the next step; return its loss."""
         first = self.pre_training if self.taken >= self.pre_training else 0
         for group in self.engine.optimiser.param_groups:
-            group["lr"] = LEARNING_RATE * self.factor(self.taken - first)
+            group["lr"] = self.rate * self.factor(self.taken - first)
         self.engine.optimiser.zero_grad()
         loss = self.engine.backward(self.loss, *next(self.batches)).item()
         self.engine.step(1.0)
@@ -148,10 +164,16 @@ class FineTuned:
 
     @torch.no_grad()
     def result(self) -> dict[str, float]:
-        """Return the loss on all training statements in nats, and the accuracy on new templates."""
+        """Return the loss on all training statements in nats, and the accuracies on new templates.
+
+        Those are of the validation and ("right") of the test.
+        """
         self.classifier.eval()
         tokens, present, labels = self.train
         train = F.cross_entropy(self.classifier(tokens, present), labels).item()
-        tokens, present, labels = self.test
+        validation, right = self._accuracy(*self.validation), self._accuracy(*self.test)
+        return {"train": train, "validation": validation, "right": right}
+
+    def _accuracy(self, tokens: Tensor, present: Tensor, labels: Tensor) -> float:
         right = self.classifier(tokens, present).argmax(1) == labels
-        return {"train": train, "right": 100 * right.float().mean().item()}
+        return 100 * right.float().mean().item()
