@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from coursekit.bert import from_bert, to_bert
 from coursekit.data.statements import number_words, statements
 from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.layers.attention import (
@@ -26,9 +27,8 @@ from coursekit.models.encoder import (
     EncoderConfig,
     MaskedTokenModel,
     SequenceClassifier,
-    from_bert,
     last_present,
-    to_bert,
+    pool,
 )
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
@@ -355,6 +355,45 @@ def test_the_classifier_reads_position_0_only():
     model = SequenceClassifier(encoder, 4).double().eval()
     tokens = tokens_of(B, T)
     assert_close(model(tokens), model.head(encoder(tokens)[:, 0]), **EXACT)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "by_hand"),
+    [
+        ("first", lambda vectors: vectors[0]),
+        ("last", lambda vectors: vectors[-1]),
+        ("mean", lambda vectors: vectors.mean(0)),
+    ],
+)
+def test_a_pooling_is_that_of_each_text_alone_wherever_padding_stands(pooling, by_hand):
+    g = torch.Generator().manual_seed(0)
+    vectors = torch.randn(3, 5, 2, generator=g, dtype=torch.float64)
+    present = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 0]]).bool()
+    expected = torch.stack([by_hand(one[use]) for one, use in zip(vectors, present, strict=True)])
+    assert_close(pool(vectors, present, pooling), expected, **EXACT)
+    assert_close(pool(vectors, None, pooling), torch.stack(list(map(by_hand, vectors))), **EXACT)
+
+    vectors[~present] = torch.nan  # what stands at padding means nothing
+    assert_close(pool(vectors, present, pooling), expected, **EXACT)
+    with pytest.raises(ValueError, match="text 1 is all padding: give each text a token"):
+        pool(vectors, present & torch.tensor([[True], [False], [True]]), pooling)
+
+
+@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
+def test_a_classifier_reads_the_pooling_that_it_was_given(pooling):
+    encoder, tokens = build(), tokens_of(B, T)
+    model = SequenceClassifier(encoder, 4, pooling=pooling).double().eval()
+    present = torch.tensor([True, True, True, False, False]).expand(B, T)
+    vectors = encoder(tokens, present)
+    assert_close(model(tokens, present), model.head(pool(vectors, present, pooling)), **EXACT)
+
+
+def test_an_unknown_pooling_is_refused():
+    message = r"pooling 'max' is unknown: choose one of \('first', 'last', 'mean'\)"
+    with pytest.raises(ValueError, match=message):
+        SequenceClassifier(build(), 4, pooling="max")
+    with pytest.raises(ValueError, match=message):
+        pool(torch.ones(B, T, C), None, "max")
 
 
 def test_both_heads_hand_the_segments_on():

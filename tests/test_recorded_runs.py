@@ -23,7 +23,7 @@ from coursekit.notebook.recorded import recorded_folder
 from tests.lessons import define
 from tools import record as recording
 from tools.__main__ import main
-from tools.recipes import FIRST, RECIPES, Recipe
+from tools.recipes import CHOSEN, FIRST, KINDS, RECIPES, VARIED, Recipe
 from tools.recipes.labels import FineTuned
 from tools.recipes.names import NormalisedNetwork, StartedNetwork
 from tools.record import (
@@ -126,9 +126,9 @@ class TestRecord:
         assert losses[0] < record.first_losses[0]
         # The last block draws statements, the result has all. In labels-causal-slow-2 some 40 of
         # 2,176 carry nearly the whole loss: over the 16,000 drawn, the standard error of its mean
-        # is 7.2 per cent (of 0.0204), and 9 per cent of 0.006 in another: three of them.
+        # is 7.2 per cent (of 0.0204), and 9 per cent of 0.006 in another (0.0005): three of them.
         chance = 0.27 if name.startswith("labels-") else 0.02
-        assert losses[-1] == pytest.approx(record.result["train"], rel=chance, abs=2e-4)
+        assert losses[-1] == pytest.approx(record.result["train"], rel=chance, abs=1.5e-3)
 
 
 def test_each_record_has_a_recipe_and_is_small():
@@ -242,7 +242,7 @@ def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
 
 
 def test_a_classifier_learns_from_the_templates_of_its_split(brief):
-    run = begin(RECIPES["labels-causal-split-2"], torch.device("cpu"))
+    run = begin(RECIPES["labels-causal-mean-split-2"], torch.device("cpu"))
     parts = zip(statements(split=2), (run.train, run.validation, run.test), strict=True)
     for part, (tokens, _, labels) in parts:
         words = [[run.ids[word] for word in one.text.split()] for one in part]
@@ -266,14 +266,23 @@ def test_a_classifier_can_read_its_first_token_or_the_mean_of_all(brief):
             assert_close(model(tokens, present)[text], expected)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_draws_are_recorded_as_validation_chose_on_the_first(kind):
+    def on_validation(name):
+        records = [read_record(f"labels-{kind}{name}-{seed}", FOLDER) for seed in range(4)]
+        return sum(record.result["validation"] for record in records)
+
+    assert max(VARIED, key=on_validation) == CHOSEN[kind]
+
+
 def test_a_classifier_learns_at_its_own_rate(brief):
     runs = [begin(RECIPES[f"labels-causal{name}-0"], torch.device("cpu")) for name in ("-slow", "")]
     for step in range(14):
-        rates = []
+        found = []
         for run in runs:
             run.step()
-            rates.append(run.engine.optimiser.param_groups[0]["lr"])
-        assert rates[0] == pytest.approx(0.4 * rates[1]), step
+            found.append(run.engine.optimiser.param_groups[0]["lr"])
+        assert found[0] == pytest.approx(0.4 * found[1]), step
 
 
 @pytest.mark.parametrize("taken", [5, 12, 17])

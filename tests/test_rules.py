@@ -34,7 +34,7 @@ LAYERS = [
     ("layers",),
     ("models",),
     ("evaluate",),
-    ("sample", "forecasting", "inside", "training"),
+    ("bert", "sample", "forecasting", "inside", "training"),
     ("exercises",),
     ("notebook",),
     ("commands",),

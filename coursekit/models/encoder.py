@@ -1,6 +1,6 @@
 """Encoder: blocks without a causal mask, so that each token is read in the light of all others."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +12,9 @@ from torch.nn import functional as F
 from coursekit.layers.attention import MultiHeadAttention, Rule, allow_present, attend
 from coursekit.layers.block import Activation, Block, FeedForward
 from coursekit.layers.position import LearnedPositions
+
+POOLINGS = ("first", "last", "mean")
+"""What can stand for a text: the vector of its first or last token, or the mean of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,19 +120,25 @@ class Encoder(nn.Module):
 
 
 class SequenceClassifier(nn.Module):
-    """Return logits for the label of a whole text: dropout and one linear layer on position 0.
+    """Return logits for the label of a whole text: dropout and one linear layer on one vector.
 
-    The token at position 0 means nothing itself; its vector is free to gather what the label needs
-    (Devlin et al. 2019, section 3.2, without the tanh layer there).
+    By default on that of position 0: the token there means nothing itself, and its vector is free
+    to gather what the label needs (Devlin et al. 2019, section 3.2, without the tanh layer there).
+    A causal encoder reads the whole text at its last token only (Radford et al. 2018, section 3.2).
 
     Args:
         encoder: gives the vectors.
         n_label: labels.
+        pooling: which vector, one of `POOLINGS`.
+
+    Raises:
+        ValueError: if there is no such pooling.
     """
 
-    def __init__(self, encoder: Encoder, n_label: int) -> None:
+    def __init__(self, encoder: Encoder, n_label: int, *, pooling: str = "first") -> None:
         super().__init__()
-        self.encoder = encoder
+        _refuse_unknown(pooling)
+        self.encoder, self.pooling = encoder, pooling
         self.drop = nn.Dropout(encoder.config.dropout)
         self.head = nn.Linear(encoder.config.d_model, n_label)
         _draw(self.head)
@@ -141,7 +150,8 @@ class SequenceClassifier(nn.Module):
         segments: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B K"]:
         """Return K logits for each text; the arguments are those of the encoder."""
-        return self.head(self.drop(self.encoder(tokens, present, segments)[:, 0]))
+        vectors = self.encoder(tokens, present, segments)
+        return self.head(self.drop(pool(vectors, present, self.pooling)))
 
 
 class MaskedTokenModel(nn.Module):
@@ -179,6 +189,41 @@ class MaskedTokenModel(nn.Module):
         return self.head(self.norm(self.activation(self.transform(x))))
 
 
+def pool(
+    vectors: Float[Tensor, "B T C"], present: Bool[Tensor, "B T"] | None, pooling: str
+) -> Float[Tensor, "B C"]:
+    """Return one vector for each text.
+
+    Args:
+        vectors: of each token.
+        present: which tokens are not padding; None: all.
+        pooling: which vector, one of `POOLINGS`.
+
+    Raises:
+        ValueError: if a row is all padding, or there is no such pooling.
+
+    Example:
+        >>> vectors = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]]])
+        >>> pool(vectors, torch.tensor([[True, True, False]]), "mean")
+        tensor([[2., 4.]])
+    """
+    _refuse_unknown(pooling)
+    if present is None:
+        return {"first": vectors[:, 0], "last": vectors[:, -1], "mean": vectors.mean(1)}[pooling]
+    if pooling == "last":
+        return last_present(vectors, present)
+    _refuse_empty(present)
+    if pooling == "first":
+        return _pick(vectors, present.int().argmax(1))
+    return vectors.where(present[..., None], 0).sum(1) / present.sum(1, keepdim=True)
+
+
+def _refuse_unknown(pooling: str) -> None:
+    """Refuse a word that isn't a pooling."""
+    if pooling not in POOLINGS:
+        raise ValueError(f"pooling {pooling!r} is unknown: choose one of {POOLINGS}")
+
+
 def last_present(
     vectors: Float[Tensor, "B T C"], present: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B C"]:
@@ -200,8 +245,12 @@ def last_present(
     """
     _refuse_empty(present)
     steps = torch.arange(present.shape[1], device=present.device)
-    last = (present * steps).argmax(1)
-    return vectors[torch.arange(len(vectors), device=vectors.device), last]
+    return _pick(vectors, (present * steps).argmax(1))
+
+
+def _pick(vectors: Float[Tensor, "B T C"], steps: Int[Tensor, "B"]) -> Float[Tensor, "B C"]:
+    """Return the vector of each text at its own step."""
+    return vectors[torch.arange(len(vectors), device=vectors.device), steps]
 
 
 def _refuse_empty(present: Bool[Tensor, "B T"]) -> None:
@@ -209,76 +258,6 @@ def _refuse_empty(present: Bool[Tensor, "B T"]) -> None:
     if not present.any(1).all():
         empty = int((~present.any(1)).int().argmax())
         raise ValueError(f"text {empty} is all padding: give each text a token or more")
-
-
-def from_bert(weights: Mapping[str, Tensor], n_head: int | None = None) -> Encoder:
-    """Build an encoder from weights under the names of the published BERT, such as its file's.
-
-    Args:
-        weights: by name, with or without the prefix "bert."; heads beyond the encoder are left out.
-        n_head: heads; by default one for each 64 channels, as in every published size.
-
-    Raises:
-        ValueError: if a weight is missing.
-    """
-    theirs = {_modern(name): weight for name, weight in weights.items()}
-    try:
-        vocab_size, width = theirs["embeddings.word_embeddings.weight"].shape
-        context = len(theirs["embeddings.position_embeddings.weight"])
-        n_segment = len(theirs["embeddings.token_type_embeddings.weight"])
-        n_layer = len({name.split(".")[2] for name in theirs if name.startswith("encoder.layer.")})
-        ours = {mine: theirs[other] for other, mine in _name_pairs(n_layer)}
-    except KeyError as missing:
-        raise ValueError(f"these are not BERT's weights: {missing} is missing") from None
-    sizes = {"vocab_size": vocab_size, "context": context, "n_layer": n_layer, "d_model": width}
-    sizes |= {"n_segment": n_segment, "n_head": n_head or max(width // 64, 1)}
-    model = Encoder(EncoderConfig(**sizes))
-    model.load_state_dict(ours)
-    return model
-
-
-def to_bert(model: Encoder) -> dict[str, Tensor]:
-    """Return an encoder's weights under the names of the published BERT.
-
-    Raises:
-        ValueError: if the model's parts are not those of BERT.
-    """
-    ours, pairs = model.state_dict(), list(_name_pairs(model.config.n_layer))
-    known = {mine for _, mine in pairs}
-    if set(ours) != known:
-        raise ValueError(
-            f"BERT has no position for {sorted(set(ours) - known)} and needs "
-            f"{sorted(known - set(ours))}: build the model as Encoder(config)"
-        )
-    return {other: ours[mine] for other, mine in pairs}
-
-
-def _modern(name: str) -> str:
-    """Return a weight's name as it is now; the first files said gamma and beta."""
-    name = name.removeprefix("bert.")
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("Norm.beta", "Norm.bias")
-
-
-def _name_pairs(n_layer: int) -> Iterator[tuple[str, str]]:
-    """List each weight of BERT: its name there, and ours."""
-    yield "embeddings.word_embeddings.weight", "embedding.weight"
-    yield "embeddings.position_embeddings.weight", "positions.weight"
-    yield "embeddings.token_type_embeddings.weight", "segments.weight"
-    block = {
-        "attention.self.query": "attention.q",
-        "attention.self.key": "attention.k",
-        "attention.self.value": "attention.v",
-        "attention.output.dense": "attention.out",
-        "attention.output.LayerNorm": "norm_1",
-        "intermediate.dense": "feed_forward.expand",
-        "output.dense": "feed_forward.out",
-        "output.LayerNorm": "norm_2",
-    }
-    for kind in ("weight", "bias"):
-        yield f"embeddings.LayerNorm.{kind}", f"embedding_norm.{kind}"
-        for i in range(n_layer):
-            for other, mine in block.items():
-                yield f"encoder.layer.{i}.{other}.{kind}", f"blocks.{i}.{mine}.{kind}"
 
 
 @torch.no_grad()

@@ -71,9 +71,19 @@ KINDS: dict[str, dict[str, float | str]] = {
 VARIED: dict[str, dict[str, float | str]] = {
     "": {},
     "-mean": {"pooling": "mean"},
-    "-slow": {"rate": 0.002},
-    "-fast": {"rate": 0.01},
+    "-slow": {"lr": 0.002},
+    "-fast": {"lr": 0.01},
 }
+CHOSEN = {
+    "bidirectional": "",
+    "bidirectional-pre-trained": "-fast",
+    "causal": "-mean",
+    "causal-pre-trained": "",
+}
+"""Which of these is best for each kind, by the mean over four seeds on the validation statements.
+
+So each goes to other draws of templates.
+"""
 
 RECIPES = {
     "names-wild": _four_starts(hidden_scale=1.0, output_scale=1.0),
@@ -96,8 +106,10 @@ RECIPES |= {
     for seed in range(4)
 }
 RECIPES |= {
-    f"labels-{kind}-split-{split}": _labels(0, split=split, **options)
-    for kind, options in KINDS.items()
-    for split in (1, 2, 3)
+    f"labels-{kind}{CHOSEN[kind]}-split-{split}": _labels(
+        0, split=split, **KINDS[kind], **VARIED[CHOSEN[kind]]
+    )
+    for kind in KINDS
+    for split in range(1, 7)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

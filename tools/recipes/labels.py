@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from coursekit.data.statements import Statement, number_words, statements
 from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.layers.attention import attend, attend_past
-from coursekit.models.encoder import Encoder, EncoderConfig, MaskedTokenModel, last_present
+from coursekit.models.encoder import Encoder, EncoderConfig, MaskedTokenModel, SequenceClassifier
 from coursekit.training.engine import Engine
 from coursekit.training.optimiser import adamw, warm_up_cosine
 from coursekit.windows.masking import draw_masked, pad_texts
@@ -25,33 +25,6 @@ STEPS, PRE_TRAINING = 6000, 2000
 Batches = Iterator[tuple[tuple[Tensor, Tensor], Tensor]]
 
 
-class Classifier(nn.Module):
-    """An encoder, and a linear layer on one vector of each text.
-
-    Args:
-        pooling: which: that of its "last" token, of its "first", or the "mean" of all its vectors.
-    """
-
-    def __init__(self, encoder: Encoder, pooling: str) -> None:
-        super().__init__()
-        self.encoder, self.head = encoder, nn.Linear(encoder.config.d_model, 2)
-        self.pool = {"last": last_present, "first": _first, "mean": mean_present}[pooling]
-
-    def forward(self, tokens: Tensor, present: Tensor) -> Tensor:
-        """Return two logits for each text."""
-        vectors = self.encoder(tokens, present)
-        return self.head(self.pool(vectors, present))
-
-
-def _first(vectors: Tensor, _: Tensor) -> Tensor:
-    return vectors[:, 0]
-
-
-def mean_present(vectors: Tensor, present: Tensor) -> Tensor:
-    """Return the mean of the vectors of each text, (N, C), without its padding."""
-    return (vectors * present[..., None]).sum(1) / present.sum(1, keepdim=True)
-
-
 class FineTuned:
     """A network that learns the labels of the training statements.
 
@@ -60,8 +33,8 @@ class FineTuned:
         device: where to compute.
         rule: "attend" or "attend_past".
         pre_trained: 1 if its weights are trained on the statements without labels first, or 0.
-        pooling: what the linear layer reads, as in `Classifier`.
-        rate: the highest learning rate of both parts of the training.
+        pooling: what the linear layer reads, as in `SequenceClassifier`.
+        lr: the highest learning rate of both parts of the training.
         split: seed of the draw of templates for training and for the test.
     """
 
@@ -73,12 +46,12 @@ class FineTuned:
         rule: str,
         pre_trained: int,
         pooling: str = "last",
-        rate: float = 5e-3,
+        lr: float = 5e-3,
         split: int = 42,
     ) -> None:
         train, validation, test = statements(split=split)
         self.ids, self.seed, self.device = number_words([one.text for one in train]), seed, device
-        self.train, self.rate = self._read(train), rate
+        self.train, self.lr = self._read(train), lr
         self.validation, self.test = self._read(validation), self._read(test)
         sizes = EncoderConfig(vocab_size=len(self.ids), context=24, d_model=32, dropout=0.0)
         self.pre_training = PRE_TRAINING if pre_trained else 0
@@ -90,7 +63,10 @@ class FineTuned:
 
         # In the lesson's order, for each draws its weights from the global generator.
         self.masked = MaskedTokenModel(encoder()).to(device) if pre_trained else None
-        self.classifier = Classifier(encoder(), pooling).to(device)
+        body, head = encoder(), nn.Linear(sizes.d_model, 2)
+        self.classifier = SequenceClassifier(body, 2, pooling=pooling)
+        self.classifier.head = head  # as in the lesson: PyTorch's first weights, not BERT's
+        self.classifier.to(device)
         self._begin()
 
     def _read(self, part: list[Statement]) -> tuple[Tensor, Tensor, Tensor]:
@@ -110,7 +86,7 @@ class FineTuned:
             self.factor = warm_up_cosine(STEPS - self.pre_training)
             if self.masked:
                 model.encoder.load_state_dict(self.masked.encoder.state_dict())
-        self.engine = Engine().start(model, adamw(model, self.rate, weight_decay=0.01))
+        self.engine = Engine().start(model, adamw(model, self.lr, weight_decay=0.01))
 
     def _texts(self) -> Batches:
         tokens, present, _ = self.train
@@ -133,7 +109,7 @@ class FineTuned:
         """Take the next step; return its loss."""
         first = self.pre_training if self.taken >= self.pre_training else 0
         for group in self.engine.optimiser.param_groups:
-            group["lr"] = self.rate * self.factor(self.taken - first)
+            group["lr"] = self.lr * self.factor(self.taken - first)
         self.engine.optimiser.zero_grad()
         loss = self.engine.backward(self.loss, *next(self.batches)).item()
         self.engine.step(1.0)
