@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import wraps
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -10,29 +9,17 @@ from torch import Tensor
 
 from coursekit.evaluate.seeds import compare_means
 from coursekit.exercises.compare import agree
-
-LOWEST = 4
-"""Ids below it are no words: padding, start, end and mask."""
+from coursekit.models.encoder import POOLINGS, pool
 
 
-def check_count_all(solution: Callable[[Tensor, int], Tensor]) -> None:
-    """Check counts, as floats, of words and of pairs of neighbours."""
-    cases = [
-        (torch.tensor([[4, 5, 5]]), 6),
-        (torch.tensor([[1, 4, 5, 5, 5, 4, 5]]), 6),
-        (torch.tensor([[1, 5, 3, 5, 0, 0], [1, 5, 6, 5, 6, 4]]), 7),
-    ]
-
-    def reference(tokens: Tensor, size: int) -> Tensor:
-        counts = torch.zeros(len(tokens), size + size**2)
-        for row, text in zip(counts, tokens.tolist(), strict=True):
-            for a in text:
-                row[a] += a >= LOWEST
-            for a, b in pairwise(text):
-                row[size + a * size + b] += min(a, b) >= LOWEST
-        return counts
-
-    agree(solution, reference, cases, same_dtype=True)
+def check_our_pool(solution: Callable[[Tensor, Tensor, str], Tensor]) -> None:
+    """Check which vector stands for each text, padding aside."""
+    vectors = torch.tensor(
+        [[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]], [[4.0, 0.0], [2.0, 2.0], [6.0, 7.0]]]
+    )
+    present = torch.tensor([[True, True, False], [True, True, True]])
+    cases = [(vectors, present, pooling) for pooling in POOLINGS]
+    agree(solution, pool, [*cases, (vectors[:1], present[:1], "last")])
 
 
 def check_lead(solution: Callable[[Tensor, Tensor], tuple[float, float]]) -> None:

@@ -14,7 +14,7 @@ def check_pick_balanced(solution: Callable[[Tensor, Tensor, int], Tensor]) -> No
         (torch.tensor([0, 1, 1, 0]), torch.tensor([2, 0, 1, 3]), 2),
         (torch.tensor([1, 1, 0, 0, 1, 0]), torch.tensor([5, 4, 3, 1, 2, 0]), 4),
         (torch.tensor([0, 0, 0, 1, 1]), torch.tensor([1, 0, 2, 4, 3]), 2),
-        (torch.tensor([2, 0, 1, 1, 0, 2, 0, 1]), torch.tensor([5, 7, 3, 6, 0, 1, 2, 4]), 6),
+        (torch.tensor([5, 0, 2, 2, 0, 5, 0, 2]), torch.tensor([5, 7, 3, 6, 0, 1, 2, 4]), 6),
     ]
 
     def reference(classes: Tensor, order: Tensor, n: int) -> Tensor:

@@ -205,7 +205,7 @@ def padding_mask(tokens):
 
 
 # %% [markdown]
-# With these two pieces and a linear layer on top the model is whole. The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`, and its `from_bert` takes BERT's own weights, if you have downloaded them.
+# With these two pieces and a linear layer on top the model is whole. The library's is [models/encoder.py](../coursekit/models/encoder.py); its tests hold it to Hugging Face's `BertModel`, and `from_bert` in [bert.py](../coursekit/bert.py) takes BERT's own weights, if you have downloaded them.
 
 # %%
 readable = answer_or(padding_mask, lambda tokens: allow_present(tokens > 0))  # the library's

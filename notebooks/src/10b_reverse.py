@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10b · An encoder that answers
 #
-# An encoder reads in both directions and writes nothing. The transformer of 2017 had two halves: the encoder reads a sequence whole, the decoder writes the answer, a token at a time. How does the second half use what the first has read? You build the missing piece, **cross-attention**, train both halves to reverse what they read, see which position each letter comes from, and find out what they have learned.
+# An encoder reads in both directions and writes nothing. The transformer of 2017 had two halves: the encoder reads a sequence whole, the decoder writes the answer, a token at a time. How does the second half use what the first has read? You build the missing piece, **cross-attention**, train both halves to reverse what they read, see which position each letter comes from, and find out what they have learned. Reversing stands for translation here: what is written depends on what was read, and for each letter we know on which.
 #
 # **Before**: lesson 10 (the encoder, padding).
 #
@@ -131,7 +131,7 @@ print(f"largest difference {(ours(x, memory, readable) - theirs).abs().max():.0e
 # %% [markdown]
 # ## 10b.2 Reversing
 #
-# The task: read 4 to 9 of ten letters, write them in the reverse order, then an end token. (A GPT could be given the source as its prompt instead, and much translation is now done that way. What a separate encoder still offers: it reads the source in both directions, and the source may be something other than text, such as the sound in a speech recogniser.)
+# The task: read 4 to 9 of ten letters, write them in the reverse order, then an end token. (A GPT could be given the source as its prompt instead, and much translation is now done that way. What a separate encoder still offers: it may be of another size than the decoder, and read something other than text, such as the sound in a speech recogniser.)
 #
 # Sequences are drawn anew for each batch. There are only 10,000 of four letters, and training sees many of them: they are noted, and the test leaves them out.
 
@@ -274,7 +274,7 @@ claim(careless_loss=careless_loss, careless_accuracy=careless_right)
 claim(reverse_accuracy=np.mean([right[length] for length in range(4, 10)]))
 
 # %% [markdown]
-# Without the shift the decoder sees the answer it must predict, and copies it. A loss near 0 in training, and nothing learned: after the start token it writes the end, which it copies from then on. With the shift it has learned to reverse.
+# Without the shift the decoder sees the answer it must predict, and copies it. A loss near 0 in training, and nothing learned about reversing: after the start token it writes the end here, and copies that from then on. With the shift it has learned to reverse.
 #
 # How? Here is one sequence, *deafbig*, with the right answer as what was written so far: the weights of the cross-attention, for each letter to write.
 
@@ -383,7 +383,7 @@ ax.set_title("It fails on longer and on shorter ones")
 figure("lengths", alt="All are right for 4 to 9 letters, some for 3, next to none otherwise.")
 
 # %% [markdown]
-# Within the lengths of training every sequence is right, beyond them hardly one, and of those with three letters some: a fifth here, 15 to 58 per cent in three other runs. The printed answers fit this. With three, the letters are nearly always right, but then a fourth often follows: no answer in training had fewer. With twelve, the first letter written is nearly always the *ninth* of the source, not the twelfth: each position has a vector of its own (sines and cosines, as in lesson 6), and in training no position after the ninth held a letter. And after nine or ten letters it ends: no answer in training was longer than nine. A perfect score says nothing about what the training never had. The field calls this a failure of **length generalisation**; one remedy that is tried is to number the positions in training with growing numbers drawn at random from a longer range, so that none is new later (Ruoss et al. 2023).
+# Within the lengths of training every sequence is right, beyond them hardly one, and of the three-letter ones only some: a fifth here, 15 to 58 per cent in three other runs. The printed answers fit this. With three, the letters are nearly always right, but then a fourth often follows: no answer in training had fewer. With twelve, the first letter written is nearly always the *ninth* of the source, not the twelfth. Probably because each position has a vector of its own (sines and cosines, as in lesson 6), and in training no position after the ninth held a letter. And after nine or ten letters it ends: no answer in training was longer than nine. A perfect score says nothing about what the training never had. The field calls this a failure of **length generalisation**; one remedy that is tried is to number the positions in training with growing numbers drawn at random from a longer range, so that none is new later (Ruoss et al. 2023).
 #
 # ## What you now have
 #

@@ -1,98 +1,72 @@
 """Solutions of the exercises of notebook 10c, right and wrong."""
 
-from itertools import pairwise
-
 import torch
-from torch.nn import functional as F
 
 from coursekit.exercises import labels
 
-# --- check_count_all ----------------------------------------------------------------------------
+# --- check_our_pool -----------------------------------------------------------------------------
 
 
-def count_by_product(tokens, size):
-    words = F.one_hot(tokens, size).float() * (tokens >= 4)[..., None]
-    pairs = torch.einsum("nta,ntb->nab", words[:, :-1], words[:, 1:])
-    return torch.cat([words.sum(1), pairs.flatten(1)], 1)
+def pool_by_lengths(vectors, present, pooling):
+    rows, lengths = torch.arange(len(vectors)), present.sum(1)
+    if pooling == "first":
+        return vectors[rows, 0]
+    if pooling == "last":
+        return vectors[rows, lengths - 1]
+    return (vectors * present[..., None]).sum(1) / lengths[:, None]
 
 
-def count_by_loop(tokens, size):
-    counts = torch.zeros(len(tokens), size + size**2)
-    for row, text in zip(counts, tokens.tolist(), strict=True):
-        for a in text:
-            row[a] += a >= 4
-        for a, b in pairwise(text):
-            row[size + a * size + b] += min(a, b) >= 4
-    return counts
+def pool_by_loop(vectors, present, pooling):
+    found = []
+    for one, use in zip(vectors, present, strict=True):
+        alone = one[use]
+        picked = {"first": alone[0], "last": alone[-1], "mean": alone.mean(0)}
+        found.append(picked[pooling])
+    return torch.stack(found)
 
 
-def count_words_only(tokens, size):
-    return count_by_product(tokens, size)[:, :size]
+def pool_the_first_text(vectors, present, pooling):
+    return vectors[0] if pooling == "first" else pool_by_lengths(vectors, present, pooling)
 
 
-def count_pairs_only(tokens, size):
-    return count_by_product(tokens, size)[:, size:]
+def pool_the_second_token(vectors, present, pooling):
+    return vectors[:, 1] if pooling == "first" else pool_by_lengths(vectors, present, pooling)
 
 
-def count_pairs_backwards(tokens, size):
-    counts = count_by_product(tokens, size)
-    pairs = counts[:, size:].unflatten(1, (size, size)).mT.flatten(1)
-    return torch.cat([counts[:, :size], pairs], 1)
+def pool_the_last_column(vectors, present, pooling):
+    return vectors[:, -1] if pooling == "last" else pool_by_lengths(vectors, present, pooling)
 
 
-def count_pairs_first(tokens, size):
-    counts = count_by_product(tokens, size)
-    return torch.cat([counts[:, size:], counts[:, :size]], 1)
+def pool_one_too_far(vectors, present, pooling):
+    if pooling != "last":
+        return pool_by_lengths(vectors, present, pooling)
+    return vectors[torch.arange(len(vectors)), present.sum(1).clamp(max=vectors.shape[1] - 1)]
 
 
-def count_once(tokens, size):
-    return count_by_product(tokens, size).clamp(max=1)
+def pool_all_pairs(vectors, present, pooling):
+    if pooling != "last":
+        return pool_by_lengths(vectors, present, pooling)
+    return vectors[:, present.sum(1) - 1]
 
 
-def count_pairs_once(tokens, size):
-    counts = count_by_product(tokens, size)
-    return torch.cat([counts[:, :size], counts[:, size:].clamp(max=1)], 1)
+def pool_padding_too(vectors, present, pooling):
+    return vectors.mean(1) if pooling == "mean" else pool_by_lengths(vectors, present, pooling)
 
 
-def count_pairs_apart(tokens, size):
-    counts = count_by_product(tokens, size)
-    for row, text in zip(counts, tokens.tolist(), strict=True):
-        free = 0  # of three alike the last two aren't counted
-        for i, (a, b) in enumerate(pairwise(text)):
-            if i < free:
-                row[size + a * size + b] -= 1
-            elif a == b:
-                free = i + 2
-    return counts
+def pool_over_the_width(vectors, present, pooling):
+    if pooling != "mean":
+        return pool_by_lengths(vectors, present, pooling)
+    return (vectors * present[..., None]).sum(1) / vectors.shape[1]
 
 
-def count_special_too(tokens, size):
-    words = F.one_hot(tokens, size).float()
-    pairs = torch.einsum("nta,ntb->nab", words[:, :-1], words[:, 1:])
-    return torch.cat([words.sum(1), pairs.flatten(1)], 1)
+def pool_the_sum(vectors, present, pooling):
+    if pooling != "mean":
+        return pool_by_lengths(vectors, present, pooling)
+    return (vectors * present[..., None]).sum(1)
 
 
-def count_all_but_cls(tokens, size):
-    words = F.one_hot(tokens, size).float() * (tokens != 1)[..., None]
-    pairs = torch.einsum("nta,ntb->nab", words[:, :-1], words[:, 1:])
-    return torch.cat([words.sum(1), pairs.flatten(1)], 1)
-
-
-def count_pairs_over_the_mask(tokens, size):
-    counts = count_by_product(tokens, size)
-    for row, text in zip(counts, tokens.tolist(), strict=True):
-        row[size:] = 0
-        for a, b in pairwise([a for a in text if a >= 4]):
-            row[size + a * size + b] += 1
-    return counts
-
-
-def count_in_integers(tokens, size):
-    return count_by_product(tokens, size).long()
-
-
-def count_the_first_text(tokens, size):
-    return count_by_product(tokens[:1].expand_as(tokens), size)
+def pool_squeezed(vectors, present, pooling):
+    return pool_by_lengths(vectors, present, pooling).squeeze()
 
 
 # --- check_lead ---------------------------------------------------------------------------------
@@ -138,21 +112,18 @@ def lead_of_equal_numbers(a, b):
 
 
 ROWS = {
-    labels.check_count_all: (
-        [count_by_product, count_by_loop],
+    labels.check_our_pool: (
+        [pool_by_lengths, pool_by_loop],
         {
-            count_words_only: "[[4, 5, 5]]",
-            count_pairs_only: "[[4, 5, 5]]",
-            count_pairs_backwards: "[[4, 5, 5]]",
-            count_pairs_first: "[[4, 5, 5]]",
-            count_once: "[[4, 5, 5]]",
-            count_in_integers: "[[4, 5, 5]]",
-            count_pairs_once: "[[1, 4, 5, 5, 5, 4, 5]]",
-            count_pairs_apart: "[[1, 4, 5, 5, 5, 4, 5]]",
-            count_special_too: "[[1, 4, 5, 5, 5, 4, 5]]",
-            count_all_but_cls: "[[1, 5, 3, 5, 0, 0]",
-            count_pairs_over_the_mask: "[[1, 5, 3, 5, 0, 0]",
-            count_the_first_text: "[[1, 5, 3, 5, 0, 0]",
+            pool_the_first_text: "'first')",
+            pool_the_second_token: "'first')",
+            pool_the_last_column: "'last')",
+            pool_one_too_far: "'last')",
+            pool_all_pairs: "'last')",
+            pool_padding_too: "'mean')",
+            pool_over_the_width: "'mean')",
+            pool_the_sum: "'mean')",
+            pool_squeezed: "[[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]]]",
         },
     ),
     labels.check_lead: (

@@ -72,6 +72,11 @@ def pick_halves(classes, order, n):
     return torch.cat([order[classes[order] == k][: n // 2] for k in classes.unique()])
 
 
+def pick_from_a_range(classes, order, n):
+    k = len(classes.unique())
+    return torch.cat([order[classes[order] == kind][: n // k] for kind in range(k)])
+
+
 # --- check_transplant ---------------------------------------------------------------------------
 
 
@@ -191,8 +196,9 @@ ROWS = {
             pick_that_shuffles: " raised ValueError: it changed the order",
             pick_a_pair: "([1, 1, 0, 0, 1, 0], [5, 4, 3, 1, 2, 0], 4)",
             pick_the_first_sorted: "([0, 0, 0, 1, 1], [1, 0, 2, 4, 3], 2)",
-            pick_of_two_classes: "([2, 0, 1, 1, 0, 2, 0, 1], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
-            pick_halves: "([2, 0, 1, 1, 0, 2, 0, 1], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
+            pick_of_two_classes: "([5, 0, 2, 2, 0, 5, 0, 2], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
+            pick_from_a_range: "([5, 0, 2, 2, 0, 5, 0, 2], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
+            pick_halves: "([5, 0, 2, 2, 0, 5, 0, 2], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
         },
     ),
     objective.check_transplant: (
