@@ -8,21 +8,25 @@ from torch import Tensor
 from coursekit.exercises.compare import agree, draw_quarters, watch_arguments
 
 
-def check_pick_balanced(solution: Callable[[Tensor, Tensor, int], Tensor]) -> None:
-    """Check which examples a probe is to learn from, as many of each class."""
+def check_pick_crossed(solution: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
+    """Check which four examples a probe is to learn from, one of each combination."""
     cases = [
-        (torch.tensor([0, 1, 1, 0]), torch.tensor([2, 0, 1, 3]), 2),
-        (torch.tensor([1, 1, 0, 0, 1, 0]), torch.tensor([5, 4, 3, 1, 2, 0]), 4),
-        (torch.tensor([0, 0, 0, 1, 1]), torch.tensor([1, 0, 2, 4, 3]), 2),
-        (torch.tensor([5, 0, 2, 2, 0, 5, 0, 2]), torch.tensor([5, 7, 3, 6, 0, 1, 2, 4]), 6),
+        (torch.tensor([0, 0, 1, 1]), torch.tensor([0, 1, 0, 1]), torch.tensor([3, 1, 0, 2])),
+        (
+            torch.tensor([1, 1, 0, 0, 1, 0, 1]),
+            torch.tensor([1, 1, 0, 0, 0, 1, 0]),
+            torch.tensor([3, 5, 6, 1, 0, 4, 2]),
+        ),
     ]
 
-    def reference(classes: Tensor, order: Tensor, n: int) -> Tensor:
-        kinds = sorted(set(classes.tolist()))
-        found = [[i for i in order.tolist() if classes[i] == kind] for kind in kinds]
-        return torch.tensor([i for some in found for i in some[: n // len(kinds)]])
+    def reference(a: Tensor, b: Tensor, order: Tensor) -> Tensor:
+        found = [
+            next(i for i in order.tolist() if (a[i], b[i]) == kind)
+            for kind in ((0, 0), (0, 1), (1, 0), (1, 1))
+        ]
+        return torch.tensor(found)
 
-    agree(watch_arguments(solution, "classes", "order"), reference, cases, same_dtype=True)
+    agree(watch_arguments(solution, "a", "b", "order"), reference, cases, same_dtype=True)
 
 
 class _Mix:

@@ -1,18 +1,17 @@
 # %% [markdown]
 # # 10d · Where does a network keep what it knows?
 #
-# A GPT can't know at *dry* that *a dry cake* is about food: the cake comes later. But in *the cake would be dry* it comes first. Then its vector of *dry* could know as much as an encoder's. Does it?
+# At *dry*, in *a dry cake*, a GPT can't know that this is about food: the cake comes later. But in *the cake would be dry* it comes first. Then the vector of *dry* could know as much in a GPT as in an encoder. Does it?
 #
-# **Afterwards you can** ask a network what it knows at which word and after which layer, compare objectives step by step, give a probe classes that differ in one thing only, and replace a vector to see whether the network uses it.
+# **Afterwards you can** ask a network what it knows at which word and after which layer, choose examples that differ in one thing only, and exchange a vector inside a network to see whether the network uses it.
 #
 # **Before**: lesson 10 (masked tokens, probes).
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: probes, Alain and Bengio (2016); that the objective decides where a transformer keeps what it knows, Voita, Sennrich and Titov (2019); replacing vectors, Vig et al. (2020), Geiger et al. (2021) and Meng et al. (2022). All statements here were written for this course.
+# **Sources**: probes, Alain and Bengio (2016); that the objective decides where a transformer keeps what it knows, Voita, Sennrich and Titov (2019); exchanging vectors, Vig et al. (2020), Geiger et al. (2021) and Meng et al. (2022). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
-from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +29,7 @@ device = setup("10d_objective", seed=42)
 # %% [markdown]
 # ## 10d.1 The cake comes first
 #
-# The statements are those of lesson 10. Take all that end in *would be dry*, so that the words around *dry* are the same in each: twelve from the training templates, to fit the probe, and twelve from new ones, to test it. Half of them are about the kitchen, half about the weather. (Each set of twelve comes from two templates, in one of which *dry* stands a word earlier: a small sample, and the errors below count seeds only. A dry cake is bad, a dry walk good: 10d.3 comes back to that.)
+# From the statements of lesson 10 take those that end in *would be dry*. Half of them are about the kitchen, half about the weather, and the words around *dry* are the same in all. Twelve come from training templates; from them a probe learns to tell the topic. Twelve come from new templates and test it.
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -54,7 +53,7 @@ learn, judge = choose(train, "would be dry ."), choose(test, "would be dry .")
 print("to fit the probe:", learn[0][0], learn[0][2], "to test it:", judge[0][0], sep="\n")
 
 # %% [markdown]
-# The networks are as in lesson 10, of the library's parts: two layers, 32 channels. `attend` looks both ways, `attend_past` to the left. Each is trained on the 2,176 statements for 1,500 steps of 64, and either fills in masked words (`hide_some`) or predicts each next word (`next_words`; in lesson 10 for 225 steps, which give as many targets; here as long as the others, and with fewer targets in 10d.2).
+# The networks are those of lesson 10, built from the library's parts: two layers, 32 channels. Encoders look both ways (`attend`) and fill in masked words (`hide_some`). GPTs look to the left only (`attend_past`) and predict each next word (`next_words`). Both kinds train for 1,500 steps of 64 statements. We train four of each, which differ only in their seed.
 
 # %%
 from coursekit.layers.attention import allow_present, attend, attend_past
@@ -106,33 +105,11 @@ encoders = [pretrain(seed, attend, hide_some) for seed in range(4)]
 gpts = [pretrain(seed, attend_past, next_words) for seed in range(4)]
 
 # %% [markdown]
-# The probe is that of lesson 10: a logistic regression learns from `n` vectors, as many of each topic, and judges those of the new templates. We report the mean of twenty draws. Both topics count the same, so that chance is 50 %.
-
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10d.1 (warm-up, 5 minutes).** Write the draw, `pick_balanced(classes, order, n)`. `classes` is (N,), a number for each statement; `order` the numbers 0 to N − 1, shuffled. Return n of these numbers in a tensor, equally many of each class: first those of the lowest class, in the order of `order`, then those of the next. For example, from classes 0, 1, 1, 0 and the order 2, 0, 1, 3, n = 2 gives 0 (the first of class 0) and 2 (the first of class 1).
-# >
-# > <details><summary>Hint</summary><code>classes.unique()</code> are the classes, sorted. <code>classes[order]</code> are those of the statements in the shuffled order.</details>
-
-
-# %% tags=["stub"]
-def pick_balanced(classes, order, n): ...  # -> (n,)
-
-
-# %% tags=["check"]
-exercises.check_pick_balanced(pick_balanced)
-
-
-# %% tags=["solution"]
-def pick_balanced(classes, order, n):
-    kinds = classes.unique()
-    return torch.cat([order[classes[order] == k][: n // len(kinds)] for k in kinds])
-
+# The probe, too, is that of lesson 10: a logistic regression that learns from two vectors, one of each topic, and judges the twelve new ones. `ask` reports the mean over twenty draws of the two. Chance is 50 %.
 
 # %%
 from coursekit.inside.probe import draw_balanced
 from coursekit.models.bag import fit_logistic
-
-pick = answer_or(pick_balanced, draw_balanced)  # the library's
 
 
 def embed(model, x):  # word and position, as they go into the first layer; BERT adds a vector
@@ -151,25 +128,25 @@ def vectors_of(word, model, texts, depth=2):  # in each text, at this word, afte
 
 
 # %%
-def ask(v, topics, v_new, topics_new, n=2, classes=None):  # per cent right
+def ask(v, topics, v_new, topics_new, n=2, draw=None):  # per cent right
+    draw = draw or (lambda order: draw_balanced(topics, order, n))  # as many of each topic
     right = []
     for seed in range(20):
         order = torch.randperm(len(v), generator=torch.Generator().manual_seed(seed)).to(device)
-        some = pick(topics if classes is None else classes, order, n)
+        some = draw(order)
         weights = fit_logistic(v[some], topics[some], 2, decay=0.01)
         hit = (v_new @ weights).argmax(1) == topics_new
         right += [hit[topics_new == topic].double().mean().item() for topic in (0, 1)]
     return 100 * np.mean(right)
 
 
-def probe(models, word, n=2, learn=learn, judge=judge, depth=2):  # a number a model
+def probe(models, word, n=2, learn=learn, judge=judge, depth=2):  # a number for each model
     both = [[vectors_of(word, one, part[0], depth) for part in (learn, judge)] for one in models]
     return np.array([ask(v, learn[1], v_new, judge[1], n) for v, v_new in both])
 
 
 # %% [markdown]
-# Two controls: four causal networks without any training (with PyTorch's own initial weights, larger than BERT's, as in lesson 10), and no network at all, but how often each word stands in the statement.
-
+# Two controls: four causal networks that were never trained, and no network at all, only how often each word stands in the statement.
 
 # %%
 from coursekit.models.bag import count_words
@@ -180,7 +157,7 @@ def as_pytorch_starts(part):
         part.reset_parameters()
 
 
-torch.manual_seed(42)
+torch.manual_seed(42)  # PyTorch's initial weights, larger than BERT's, as in lesson 10
 untrained = [OurModel(attend_past).apply(as_pytorch_starts).to(device) for _ in range(4)]
 counts, counts_new = (count_words(read(part[0]), len(ids), lowest=4) for part in (learn, judge))
 of_counts = ask(counts, learn[1], counts_new, judge[1])
@@ -208,17 +185,17 @@ for row, (name, right) in enumerate(bars.items()):
 ax.invert_yaxis()
 ax.set(
     xlim=(49, 102),
-    title="Two examples find no more in a GPT's ‘dry’\nthan in an untrained network's",
+    title="The topic is not to be found in a GPT's ‘dry’",
 )
 ax.set_xlabel("right from two examples (%), chance is 50; dots: seeds")
 figure("at-dry", alt="Encoders 95 per cent, GPTs 63, untrained networks 64, counts of words 70.")
 
 # %% [markdown]
-# Only 63 %, though the cake is there to be read. Networks that were never trained do as well. Even counts of words have 70 %. And a better way of counting, which finds a few groups of words that occur together (latent semantic analysis, Deerwester et al. 1990), [tells all twelve](../tests/test_encoder_lesson.py). So the topic is easy to find in the statement. The question is where a network keeps it. Why so little at *dry*?
+# 63 %, though the cake is there to be read. Networks that were never trained do as well, and counting words does better. (A cleverer way of counting finds the topic in [all twelve](../tests/test_encoder_lesson.py): latent semantic analysis, Deerwester et al. 1990.) And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
 #
 # ## 10d.2 The mask, or the objective?
 #
-# A GPT differs from an encoder in two ways: it can't look to the right, and it predicts next words instead of masked ones. (To the right of this *dry* stands only a full stop, so that the first can't matter much here.) Train a kind in between, causal networks that fill in masked words. And since a GPT learns from every word, the others from 15 % of them, train GPTs of which only 15 % of the predictions count. (Next words without a causal mask can't be trained: the answers stand in the input.)
+# A GPT differs from an encoder in two ways: it can't look to the right, and it predicts next words instead of masked ones. Which of the two is it? Train a kind in between, causal networks that fill in masked words. And for a fair comparison one more: GPTs that learn from as few targets as the others, 15 % of the words. (The fourth combination, next words without a causal mask, is no task: the answer stands in the input.)
 
 
 # %%
@@ -235,7 +212,7 @@ causal_masked = [pretrain(seed, attend_past, hide_some) for seed in range(4)]
 sparse_gpts = [pretrain(seed, attend_past, some_next_words) for seed in range(4)]
 
 # %% [markdown]
-# **Predict.** Let the probe ask at each of the words *would be dry .* At which does it find most in the GPTs?
+# **Predict.** Let the probe ask at each of the words *would be dry .* At which one does it find the topic most often in the GPTs?
 
 # %% tags=["predict"]
 guess = None  # "would", "be", "dry" or "."
@@ -267,14 +244,16 @@ axes[0].figure.suptitle("GPTs have the topic at ‘be’, where they predict ‘
 figure("objective", alt="GPTs at be 100 per cent, at dry 63 and 74; masked networks 75 to 95.")
 
 # %% [markdown]
-# There it is, 100 % at *be*, in the GPTs of both kinds. For what do they have to predict?
+# There it is: in both kinds of GPT, at *be*, **100 %**. Why there? Look at what each network has to say at each word:
 #
 # |at|*would*|*be*|*dry*|the full stop|
 # |---|---|---|---|---|
 # |a GPT predicts|be|**dry**|.||
-# |one that fills in masks predicts, if the word is hidden|would|be|**dry**|.|
+# |a network that fills in masks predicts, if the word is hidden|would|be|**dry**|.|
 #
-# **The same job, one word earlier: two examples find the topic where a GPT predicts with it.** (After both layers that is nearly a must, since the prediction is made from this vector; after one it is 91 % already.) And what do the GPTs lack at *dry*? `compare_means` gives the difference of two means and its standard error.
+# To predict *dry* it takes the topic. A GPT predicts it at *be*, the others at *dry* itself. **The same job, one word earlier: a network has the topic ready where it needs it.** (After both layers that is nearly a must, since the prediction is made from this vector. But after one layer it is 91 % already.)
+#
+# That is clear. How much less there is at *dry* itself, and through what, is not. `compare_means` gives the difference of two means and its standard error.
 
 # %% tags=["nbval-ignore-output"]
 from coursekit.evaluate.seeds import compare_means
@@ -296,17 +275,25 @@ errors = [100 - found["GPTs"][1, at].mean() for at in (1, 2)]  # per cent wrong 
 claim_order(gpt_at_be_over_dry=[Score(one, on=read(judge[0])) for one in errors])
 
 # %% [markdown]
-# At *dry* itself four seeds say less. With equally many targets the objective costs 15 ± 9 points, which is undecided; against GPTs that learn from every word it is 26 ± 8. Whether the mask costs anything (6 ± 7) nobody can tell from this.
+# The objective costs the GPTs 26 ± 8 points at *dry*; with equally many targets 15 ± 9, which four networks of each can't settle, nor whether the mask costs anything, 6 ± 7. Two more things the figure shows. Depth matters as much as the word: after one layer an encoder's *dry* tells no more than an untrained network's. And causal networks that fill in masks have the topic at *would* as well, where they need it for nothing that we can see. Why, we don't know.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10d.1 (investigate, 15 minutes).** Is the topic gone from a GPT's *dry*, or only harder to find? Give the probe more examples, up to all twelve (then each of the twenty draws is the same), and complete the table with means over the seeds. Does the GPTs' *dry* know more than that of networks without any training? By how many standard errors?
+# >
+# > <details><summary>Hint</summary><code>probe(models, "dry", n=6)</code> gives a number for each model, and <code>compare_means</code> takes two tensors of such.</details>
 #
-# Networks that fill in masks have the topic at other words, too: the causal ones at *would* as much as at *dry*, though all they may have to say there is *would*. Why, we don't know; whether they use it, 10d.4 asks. And depth matters as much as the word: after one layer an encoder's *dry* has no more of it than an untrained network's.
+# |right at *dry*, %|2 examples|6|12|
+# |---|---|---|---|
+# |encoders|95|||
+# |GPTs|63|||
+# |untrained|64|||
 #
-# So "what does the vector of this word know?" is a question about the objective and the layer, too. If you take vectors from a network that isn't fine-tuned, for search or for a classifier, try more than one position and more than one layer. (Voita, Sennrich and Titov (2019) follow larger models layer by layer: in language models vectors lose the past and gain the future; in masked ones they first lose the word itself and then rebuild it. And LLM2Vec (BehnamGhader et al. 2024) makes encoders of GPTs, and asks them for a masked word *one position earlier*, where they are used to predicting it.)
-#
+# > <details><summary>What we found</summary>Encoders 95, 100, 100; GPTs 63, 76 ± 7, 88 ± 7; untrained 64, 73 ± 5, 77 ± 9. So it is there, but in untrained networks, too, and four of each can't tell the two apart: 10 ± 11 points with twelve (87.5 against 77.1). This is why a probe needs such a control (another is random labels: Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).</details>
+
+# %% [markdown]
 # ## 10d.3 The topic, or good and bad?
 #
-# But is it the topic that the probe finds at *be*? In the kitchen *dry* is bad, in the weather it is good. So in all 24 statements a kitchen thing is followed by something bad at the end, and one of the weather by something good. A probe that finds *which of the two* is coming, good or bad, would be as right.
-#
-# **A probe finds whatever separates the classes that you give it.** So give it classes that differ in one thing only. The causal networks haven't read the adjective at *be*, so any will do. Take statements of all four kinds, one of each to learn from. Now neither question helps with the other, and you can ask both.
+# One doubt is left about that 100 %. A dry cake is bad, a dry walk is good. So the two examples that a probe learned from differed in two things at once, and it may have learned either: the topic, or whether something good comes next. To tell them apart, use all statements that end in *would be* and some adjective, and choose four: kitchen and bad, kitchen and good, weather and bad, weather and good. Such a design is called **crossed**: neither question helps with the other, and you can ask both.
 
 
 # %%
@@ -320,22 +307,43 @@ def choose_four(part):  # texts; 1 for the weather; 1 if something good comes ne
 
 texts, weather, good = choose_four(train)
 new_texts, weather_new, good_new = choose_four(test)
-four = 2 * weather + good  # the class of each statement, 0 to 3
-for number in range(4):
-    print(number, texts[four.tolist().index(number)])
+for k in (0, 9, 16, 25):
+    print(f"weather {weather[k]}, good {good[k]}:", texts[k])
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10d.2 (warm-up, 5 minutes).** Write the draw, `pick_crossed(a, b, order)`. `a` and `b` are (N,), 0 or 1 for each statement; `order` has the numbers 0 to N − 1, shuffled. Return four of these numbers in a tensor: the first in `order` with a = 0 and b = 0, then the first with 0 and 1, then 1 and 0, then 1 and 1.
+# >
+# > <details><summary>Hint</summary><code>(a == 0) & (b == 1)</code> is a mask of True and False. Look at it in the shuffled order: <code>mask[order]</code>.</details>
+
+
+# %% tags=["stub"]
+def pick_crossed(a, b, order): ...  # -> (4,)
+
+
+# %% tags=["check"]
+exercises.check_pick_crossed(pick_crossed)
+
+
+# %% tags=["solution"]
+def pick_crossed(a, b, order):
+    kinds = (2 * a + b)[order]
+    return torch.stack([order[kinds == k][0] for k in range(4)])
+
 
 # %% [markdown]
-# **Predict.** At *be*, after both layers: how often, in per cent, can such a probe of a GPT tell whether something good or something bad comes next?
+# **Predict.** At *be*, after both layers, and with four examples: how often can the probe of a GPT tell whether something good or something bad comes next?
 
 # %% tags=["predict"]
-guess = None  # per cent
-
+guess = None  # per cent; chance is 50
 
 # %%
+crossed = answer_or(pick_crossed, lambda a, b, order: draw_balanced(2 * a + b, order, 4))
+
+
 def probe_both(model, depth):  # per cent right about the topic, and about good or bad
     v, v_new = (vectors_of("be", model, some, depth) for some in (texts, new_texts))
     pairs = (weather, weather_new), (good, good_new)
-    return [ask(v, y, v_new, y_new, n=4, classes=four) for y, y_new in pairs]
+    return [ask(v, y, v_new, y_new, draw=lambda o: crossed(weather, good, o)) for y, y_new in pairs]
 
 
 # %% tags=["nbval-ignore-output"]
@@ -349,8 +357,7 @@ compare_guess(guess, good_right)
 claim(gpt_tells_topic=topic_right, gpt_tells_good=good_right)
 claim(masked_tells_good=answers["causal, masked"][1, :, 1].mean())
 claim(untrained_tells_topic=answers["untrained"][1, :, 0].mean())
-for depth in (0, 1):
-    print(f"GPTs after {depth + 1}: topic, good or bad, by seed:", answers["GPTs"][depth].round())
+print("GPTs, after one layer, topic by seed:", answers["GPTs"][0, :, 0].round())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(8.4, 3), sharey=True)[1]
@@ -365,27 +372,13 @@ axes[0].figure.suptitle("At ‘be’ a GPT has both, topic and good or bad")
 figure("both", alt="Topic: GPTs 100 per cent. Good or bad: GPTs 93, the others 50 to 62.")
 
 # %% [markdown]
-# It *is* the topic: right in all cases, from four examples. **And it is good or bad, too**: a GPT's probe tells whether something good comes next in 93 % of the cases, that of a network that fills in masks not at all. (GPTs with fewer targets are in between.) So a dry cake and a dry walk, the two examples of 10d.1, showed the probe two differences at once. One pair is still tied: in these templates the good follows the bad and the bad the good, so that "good comes next" and "something bad was said" can't be told apart here.
+# It *is* the topic: right in every case, from four examples. **And a GPT has good or bad at *be*, too**, 93 %; in networks that fill in masks the probe finds nothing of it there. So our two examples in 10d.1 had shown the probe two differences at once, and we were lucky that it took the one we meant. (One thing is still tied: in these templates something good is expected where something bad happened. *Good comes next* and *bad was said* can't be told apart.)
 #
-# Such classes cost nothing but thought about the examples. (Other controls for a probe: random labels, Hewitt and Liang 2019; how many examples it needs, in bits, Voita and Titov 2020.)
-
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10d.2 (investigate, 15 minutes).** Is the topic gone from a GPT's *dry*, or only harder to find? Give the probe more examples, up to all twelve (then each of the twenty draws is the same), and complete the table with means over the seeds. Does the GPTs' *dry* know more than that of networks without any training? By how many standard errors?
-# >
-# > <details><summary>Hint</summary><code>probe(models, "dry", n=6)</code> gives a number for each model, and <code>compare_means</code> takes two tensors of such.</details>
+# To find out cost nothing but a careful choice of four examples. Other controls for a probe are random labels (Hewitt and Liang 2019) and how many examples it needs (Voita and Titov 2020).
 #
-# |right at *dry*, %|2 examples|6|12|
-# |---|---|---|---|
-# |encoders|95|||
-# |GPTs|63|||
-# |untrained|64|||
-#
-# > <details><summary>What we found</summary>Encoders 95, 100, 100; GPTs 63, 76 ± 7, 88 ± 7; untrained 64, 73 ± 5, 77 ± 9. So it is there, but in untrained networks, too, and four of each can't tell the two apart: 10 ± 11 points with twelve (87.5 against 77.1). This is why a probe needs such a control (another is random labels: Hewitt and Liang 2019), and why the number of examples belongs to its result (Voita and Titov 2020 measure it in bits).</details>
-
-# %% [markdown]
 # ## 10d.4 Does the network use it?
 #
-# A probe shows what *can* be read from a vector, not that the network reads it. To see that, replace the vector. Take a kitchen statement and one about the weather, and let a GPT say what comes after *be*. Then run the kitchen statement again, but on the way put the vector of *be* from the other run in the place of its own. This is called **activation patching**.
+# A probe shows what *can* be read from a vector. It doesn't show that the network reads it. To see that, exchange the vector, and look whether the answer changes. Let a GPT read *we had a stale cake but we thought the cake would be* and ask for the next word. After the first layer, take out the vector of *be*, and put in the one from the same place in a statement about a walk. This is called **activation patching**.
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
@@ -469,11 +462,11 @@ for seed in (0, 3):
         print(f"seed {seed}, {what:9} {listed}")
 
 # %% [markdown]
-# The statement still says what it said; one vector of 32 numbers came from the other, after one layer. And the GPT of seed 0 speaks of the weather. That of seed 3 changes its answer, too, but to *dry*, which can be said of both, or *burnt*.
+# The statement still speaks of a cake. One vector of 32 numbers came from the other one, and the GPT of seed 0 goes on about the weather. That of seed 3 changes its answer, too, but less.
 #
-# Now all sixteen pairs of statements (who speaks may differ, too) and all networks. After the first layer we patch *would*; the adjective (*stale*); both mentions of the cake; *be*; or *be* and the cakes. (Networks that fill in masks are asked where the adjective is hidden.) Of the probability of all adjectives, how much goes to those of the kitchen, to *dry*, and to those of the weather?
+# Now all sixteen pairs of statements, and all four GPTs. Exchange *be*; or both mentions of the cake; or all three. As a control, take *be* from another statement about the kitchen. Of the probability that the GPT gives to adjectives, how much goes to those of the kitchen, to *dry*, which is said of both, and to those of the weather?
 #
-# **Predict.** With *be* patched, in how many of the four GPTs does more than half go to the weather?
+# **Predict.** With *be* exchanged, in how many of the four GPTs does more than half go to the weather?
 
 # %% tags=["predict"]
 guess = None  # 0 to 4
@@ -481,8 +474,6 @@ guess = None  # 0 to 4
 # %%
 lists = [[ids[word] for word in " ".join(DOMAINS[d][1:]).split() if word != "dry"] for d in pair]
 lists.insert(1, [ids["dry"]])
-places = {"nothing": [], "would": [11], "adjective": [4], "cakes": cakes}
-places |= {"be": [be], "be, cakes": [be, *cakes]}
 
 
 def shares(p):  # p: the probability of each word, (16, V); of kitchen, dry, weather, per cent
@@ -490,61 +481,68 @@ def shares(p):  # p: the probability of each word, (16, V); of kitchen, dry, wea
     return (100 * parts / parts.sum(0)).mean(1).tolist()
 
 
-def trace(models, x, other, answer):  # (seeds, places, 3)
-    runs = [[predict(one, x, other, at, 1) for at in places.values()] for one in models]
-    return np.array([[shares(p[:, answer]) for p in some] for some in runs])
+def trace(models, x, other, answer):  # (exchanges, seeds, 3)
+    exchanges = {"nothing": (x, []), "control": (x.roll(3, 0), [be]), "be": (other, [be])}
+    exchanges |= {"cakes": (other, cakes), "be, cakes": (other, [be, *cakes])}
+    return {
+        name: np.array([shares(predict(one, x, y, at, 1)[:, answer]) for one in models])
+        for name, (y, at) in exchanges.items()
+    }
 
 
 # %% tags=["nbval-ignore-output"]
-hole, other_hole = cake.clone(), walk.clone()
-hole[:, dry] = other_hole[:, dry] = 3  # [MASK]
-patched = {"GPTs": trace(gpts, cake, walk, be)}
-patched["encoders"] = trace(encoders, hole, other_hole, dry)
-patched["causal, masked"] = trace(causal_masked, hole, other_hole, dry)
-weather_gets = {  # for each kind and place a number per seed
-    name: dict(zip(places, found_here[..., 2].T, strict=True))
-    for name, found_here in patched.items()
-}
-for name, place in product(patched, places):
-    print(f"{name:14}  {place:9}  to the weather, by seed:", weather_gets[name][place].round())
-for name, word in (("GPTs", "be"), ("causal, masked", "would")):
-    print(
-        f"{name}: after one layer a probe reads {word}", found[name][0, words.index(word)].round()
-    )
-of_gpts, of_encoders, of_masked = weather_gets.values()
-compare_guess(guess, (of_gpts["be"] > 50).sum())
-claim(gpts_differ_with_be=np.ptp(of_gpts["be"]), gpt_with_both=of_gpts["be, cakes"].mean())
-claim(gpt_with_would=of_gpts["would"].max(), encoder_with_be=of_encoders["be"].mean())
-claim(encoder_with_cakes=of_encoders["cakes"].mean())
-claim(masked_moved_by_would=np.abs(of_masked["would"] - of_masked["nothing"]).max())
+moved = trace(gpts, cake, walk, be)
+to_weather = {name: found_here[:, 2] for name, found_here in moved.items()}
+for name, found_here in moved.items():
+    print(f"{name:10} kitchen {found_here[:, 0].round()}, weather {found_here[:, 2].round()}")
+compare_guess(guess, (to_weather["be"] > 50).sum())
+claim(gpts_differ_with_be=np.ptp(to_weather["be"]), gpt_with_both=to_weather["be, cakes"].mean())
+kept = [moved[name][0, 0] for name in ("cakes", "nothing")]  # the GPT of seed 0
+claim(control_moves=np.abs(moved["control"] - moved["nothing"]).max())
+claim(seed_0_ignores_the_cakes=abs(kept[0] - kept[1]))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 4, figsize=(9.5, 2.8), sharey=True)[1]
+colors = {"kitchen": "#7a5195", "dry": "0.75", "weather": "#2a9d8f"}
 for seed, ax in enumerate(axes):
-    left = np.zeros(len(places))
-    for part, (name, color) in enumerate((("kitchen", "C1"), ("dry", "0.75"), ("weather", "C0"))):
-        width = patched["GPTs"][seed, :, part]
-        ax.barh(list(places), width, left=left, color=color, label=name)
+    left = np.zeros(len(moved))
+    for part, (name, color) in enumerate(colors.items()):
+        width = np.array([found_here[seed, part] for found_here in moved.values()])
+        ax.barh(list(moved), width, left=left, color=color, label=name)
         left += width
     ax.set(title=f"GPT of seed {seed}", xlabel="of the adjectives (%)", xlim=(0, 100))
     ax.grid(visible=False)
 axes[0].invert_yaxis()
-axes[0].set_ylabel("patched")
+axes[0].set_ylabel("exchanged")
 axes[3].legend(loc="center left", bbox_to_anchor=(1, 0.5))
-axes[0].figure.suptitle("Two routes from the cake to the answer, in four mixtures")
+axes[0].figure.suptitle("Two routes from the cake to the answer")
 figure("transplants", alt="Be moves seeds 0 and 1, the cakes seeds 2 and 3, both move all.")
 
 # %% [markdown]
-# **There are two routes from the cake to the answer**: the vector of *be*, which has read the cake in the first layer, and the cakes themselves, which the second layer reads. The four GPTs divide the work differently, and one uses *be* alone. With *be* patched, 91, 59, 10 and 7 % go to the weather; with the cakes 1, 11, 82 and 72; with both 87 to 93 in all four. Nothing but the seed differs. (The adjective moves the answer to the weather in one of them. And such effects needn't add up: what one vector does depends on the others.) Encoders, asked at the hidden word, read the cakes directly, 54 to 80 %, and don't use *be*.
+# **There are two routes from the cake to the answer.** One goes through *be*, which has read the cake in the first layer. The other goes to the cakes themselves, which *be* reads in the second layer. With both exchanged every GPT speaks of the weather, 87 to 93 %. But each uses the routes in its own way. Seed 0 answers from *be* alone: exchange it, and the kitchen is gone; exchange the cakes, and nothing changes. In seeds 2 and 3 the cakes weigh more, and *be* alone moves only part of the answer, much of it to *dry*. Nothing but the seed differs.
 #
-# So what *can* be read and what *is* used are two questions. After one layer the probe of 10d.2, with its two examples, reads the topic from *be* of seeds 2 and 3 in 74 and 89 % of the cases, and patching it sends a tenth to the weather, or less. And causal networks that fill in masks? From their *would* it reads the topic in 72 to 78 % for three of four seeds, and patching it moves the answer by 2 points at most. (One of the four, seed 1, doesn't know the topic of a hidden *dry* in the first place: unpatched it gives a third to the weather.) After the second layer *would* tells more, but no layer is left to read it.
+# So what can be read and what is used are two things. That the cakes' vectors tell the topic needs no probe: the word *is* the topic. And yet the GPT of seed 0 ignores them.
 #
-# To know what is used takes an intervention: a patch here, forbidding in lesson 10. (It has its limits: such a run mixes two inputs that never occur together. For large models, and for measures other than probability: Meng et al. 2022, Zhang and Nanda 2024, Heimersheim and Nanda 2024.)
+# And encoders? Ask them where the adjective is hidden, and exchange the same vectors.
+
+# %% tags=["nbval-ignore-output"]
+hole, other_hole = cake.clone(), walk.clone()
+hole[:, dry] = other_hole[:, dry] = 3  # [MASK]
+of_encoders = trace(encoders, hole, other_hole, dry)
+for name, found_here in of_encoders.items():
+    print(f"{name:10} kitchen {found_here[:, 0].round()}, weather {found_here[:, 2].round()}")
+claim(encoder_with_be=of_encoders["be"][:, 2].mean())
+claim(encoder_with_cakes=of_encoders["cakes"][:, 2].mean())
 
 # %% [markdown]
+# They don't use *be*; they read the cakes directly. A GPT passes the topic through *be* because there it has to speak; an encoder speaks elsewhere.
+#
+# To know what is used takes an intervention: an exchange here, forbidding in lesson 10. It has limits. A patched run mixes two inputs that never occur together, and the effects of two exchanges needn't add up. (For large models, and for other measures than probability: Meng et al. 2022, Zhang and Nanda 2024, Heimersheim and Nanda 2024.)
+#
 # ## What you now have
 #
-# - **Where does a network keep what it knows?** That depends on what it has to predict, and where. A GPT has ready at *be* what it needs to predict *dry*: the topic, and whether something good comes next; at *dry* two examples find less, 63 %, or 74 if it learned from as few targets as the others (untrained networks: 64). Networks that fill in masked words have it at *dry*, and at other words.
-# - Two tools: a probe, for what can be read, with untrained networks and counts of words as its controls, and classes that differ in one thing only; and activation patching, for what is used. Four GPTs that differ only in their seed use two routes in four mixtures.
+# - **Where does a network keep what it knows?** Where it needs it. A GPT has the topic at *be*, where it predicts *dry*, and whether something good comes next; at *dry* two examples find little more than in untrained networks. Networks that fill in masked words have it at *dry*, and at some other words, too.
+# - Two tools: a probe for what can be read, with controls and crossed examples, and activation patching for what is used.
+# - Four GPTs that differ only in their seed take two routes to the same answer, each in its own mixture.
 #
-# **What still fails.** Everything here is one word, *dry*, in statements of one form, with a vocabulary of 72 words. At *dry* itself topic and good or bad can't be told apart at all: which *dry* it is means both.
+# **What still fails.** All of this is one question, about statements of one form, with a vocabulary of 72 words. [Side lesson 10e](10e_shortcuts.ipynb) asks what networks learn that we *didn't* mean to teach.

@@ -4,77 +4,62 @@ import torch
 
 from coursekit.exercises import objective
 
-# --- check_pick_balanced ------------------------------------------------------------------------
+# --- check_pick_crossed -------------------------------------------------------------------------
 
 
-def pick_by_order(classes, order, n):
-    kinds = classes.unique()
-    return torch.cat([order[classes[order] == k][: n // len(kinds)] for k in kinds])
+def pick_by_kind(a, b, order):
+    kinds = (2 * a + b)[order]
+    return torch.stack([order[kinds == k][0] for k in range(4)])
 
 
-def pick_by_loop(classes, order, n):
-    found = {kind: [] for kind in sorted(set(classes.tolist()))}
+def pick_by_loop(a, b, order):
+    found = {}
     for i in order.tolist():
-        some = found[int(classes[i])]
-        if len(some) < n // len(found):
-            some.append(i)
-    return torch.tensor([i for some in found.values() for i in some])
+        found.setdefault((int(a[i]), int(b[i])), i)
+    return torch.tensor([found[kind] for kind in sorted(found)])
 
 
-def pick_without_order(classes, order, n):
-    return torch.cat([(classes == k).nonzero()[: n // 2, 0] for k in (0, 1)])
+def pick_without_order(a, b, order):
+    kinds = 2 * a + b
+    return torch.stack([(kinds == k).nonzero()[0, 0] for k in range(4)])
 
 
-def pick_the_first(classes, order, n):
-    return order[:n]
+def pick_where_in_order(a, b, order):
+    kinds = (2 * a + b)[order]
+    return torch.stack([(kinds == k).nonzero()[0, 0] for k in range(4)])
 
 
-def pick_where_in_order(classes, order, n):
-    return torch.cat([(classes[order] == k).nonzero()[: n // 2, 0] for k in (0, 1)])
+def pick_by_unshuffled_kinds(a, b, order):
+    return torch.stack([order[2 * a + b == k][0] for k in range(4)])
 
 
-def pick_by_unshuffled_classes(classes, order, n):
-    return torch.cat([order[classes == k][: n // 2] for k in (0, 1)])
+def pick_b_first(a, b, order):
+    return pick_by_kind(b, a, order)
 
 
-def pick_n_of_each(classes, order, n):
-    return torch.cat([order[classes[order] == k][:n] for k in (0, 1)])
+def pick_the_last(a, b, order):
+    kinds = (2 * a + b)[order]
+    return torch.stack([order[kinds == k][-1] for k in range(4)])
 
 
-def pick_the_highest_first(classes, order, n):
-    return torch.cat([order[classes[order] == k][: n // 2] for k in (1, 0)])
+def pick_as_floats(a, b, order):
+    return pick_by_kind(a, b, order).float()
 
 
-def pick_as_floats(classes, order, n):
-    return pick_by_order(classes, order, n).float()
-
-
-def pick_that_shuffles(classes, order, n):
-    answer = pick_by_order(classes, order, n)
+def pick_that_shuffles(a, b, order):
+    answer = pick_by_kind(a, b, order)
     order[:] = order.flip(0)
     return answer
 
 
-def pick_a_pair(classes, order, n):
-    return pick_by_order(classes, order, len(classes.unique()))
+def pick_that_adds(a, b, order):
+    a *= 2
+    a += b
+    return torch.stack([order[a[order] == k][0] for k in range(4)])
 
 
-def pick_the_first_sorted(classes, order, n):
-    some = order[:n]
-    return some[classes[some].argsort(stable=True)]
-
-
-def pick_of_two_classes(classes, order, n):
-    return torch.cat([order[classes[order] == k][: n // 2] for k in (0, 1)])
-
-
-def pick_halves(classes, order, n):
-    return torch.cat([order[classes[order] == k][: n // 2] for k in classes.unique()])
-
-
-def pick_from_a_range(classes, order, n):
-    k = len(classes.unique())
-    return torch.cat([order[classes[order] == kind][: n // k] for kind in range(k)])
+def pick_in_order(a, b, order):
+    return order[torch.isin(order, pick_by_kind(a, b, order))]
 
 
 # --- check_transplant ---------------------------------------------------------------------------
@@ -183,22 +168,18 @@ def transplant_one_vector(x, other, blocks, at, depth):
 
 
 ROWS = {
-    objective.check_pick_balanced: (
-        [pick_by_order, pick_by_loop],
+    objective.check_pick_crossed: (
+        [pick_by_kind, pick_by_loop],
         {
-            pick_without_order: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
-            pick_the_first: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
-            pick_where_in_order: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
-            pick_by_unshuffled_classes: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
-            pick_n_of_each: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
-            pick_the_highest_first: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
-            pick_as_floats: "([0, 1, 1, 0], [2, 0, 1, 3], 2)",
+            pick_where_in_order: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
+            pick_by_unshuffled_kinds: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
+            pick_b_first: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
+            pick_in_order: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
+            pick_as_floats: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
             pick_that_shuffles: " raised ValueError: it changed the order",
-            pick_a_pair: "([1, 1, 0, 0, 1, 0], [5, 4, 3, 1, 2, 0], 4)",
-            pick_the_first_sorted: "([0, 0, 0, 1, 1], [1, 0, 2, 4, 3], 2)",
-            pick_of_two_classes: "([5, 0, 2, 2, 0, 5, 0, 2], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
-            pick_from_a_range: "([5, 0, 2, 2, 0, 5, 0, 2], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
-            pick_halves: "([5, 0, 2, 2, 0, 5, 0, 2], [5, 7, 3, 6, 0, 1, 2, 4], 6)",
+            pick_that_adds: " raised ValueError: it changed the a",
+            pick_without_order: "[3, 5, 6, 1, 0, 4, 2])",
+            pick_the_last: "[3, 5, 6, 1, 0, 4, 2])",
         },
     ),
     objective.check_transplant: (

@@ -1,0 +1,359 @@
+# %% [markdown]
+# # 10e · Right for the right reason?
+#
+# A network has learned from *today nobody found the cake dry*, and always gets it right: things turned out well. Now leave out *today*. The same network says, and is sure of it: badly. What has it learned instead of *nobody*?
+#
+# **Afterwards you can** find out what a network's answer hangs on, by changing one thing in a text at a time, read a table of results by template, and mend a shortcut with data.
+#
+# **Before**: lesson 10c (fine-tuning, seeds).
+#
+# **Runs in** {runs_in}. **Study time** {study}.
+#
+# **Sources**: shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); what the data leave open, D'Amour et al. (2022); texts that differ in one thing, Kaushik, Hovy and Lipton (2020), Gardner et al. (2020); tests by template, Ribeiro et al. (2020). All statements here were written for this course.
+
+# %% tags=["setup", "machine"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from coursekit.data.statements import number_words, statements
+from coursekit.exercises import answer_or
+from coursekit.exercises import shortcuts as exercises
+from coursekit.notebook import claim, compare_guess, figure, setup
+from coursekit.notebook.widgets import type_text
+
+device = setup("10e_shortcuts", seed=42)
+
+# %% [markdown]
+# ## 10e.1 Equal in training
+#
+# The statements are those of lesson 10c, and so are the networks: a bidirectional encoder (`attend`) and a causal one (`attend_past`), with a head on the vector of the last token. Each learns for 1,500 steps from 34 templates with 64 statements each. We train four of either kind, which differ in nothing but the seed.
+
+# %%
+from coursekit.layers.attention import attend, attend_past
+from coursekit.models.encoder import Encoder, EncoderConfig, pool
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw, warm_up_cosine
+from coursekit.windows.masking import pad_texts
+
+train, validation, test = statements()
+ids = number_words([one.text for one in train])
+sizes = EncoderConfig(vocab_size=len(ids), context=24, d_model=32, dropout=0.0)
+
+
+def read(texts):  # (tokens, present), each (N, T); 1 is [CLS], 0 is padding
+    rows = [[1, *(ids[word] for word in text.split())] for text in texts]
+    return [part.to(device) for part in pad_texts(rows, multiple_of=8)]
+
+
+# %%
+class OurClassifier(nn.Module):
+    def __init__(self, rule):
+        super().__init__()
+        self.encoder, self.head = Encoder(sizes, rule=rule), nn.Linear(32, 2)
+
+    def forward(self, tokens, present):
+        return self.head(pool(self.encoder(tokens, present), present, "last"))
+
+
+def fine_tune(rule, seed, part=train, steps=1500):
+    torch.manual_seed(seed)
+    model = OurClassifier(rule).to(device)
+    (tokens, present), g = read([one.text for one in part]), torch.Generator().manual_seed(seed)
+    labels = torch.tensor([one.label for one in part], device=device)
+    picks = (torch.randint(len(part), (32,), generator=g) for _ in range(steps))
+    batches = (((tokens[i], present[i]), labels[i]) for i in picks)
+    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
+    fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=F.cross_entropy, **options)
+    return model.eval()
+
+
+# %% tags=["nbval-ignore-output"]
+networks = {"bidirectional": [fine_tune(attend, seed) for seed in range(4)]}
+
+# %% tags=["nbval-ignore-output"]
+networks["causal"] = [fine_tune(attend_past, seed) for seed in range(4)]
+
+# %% [markdown]
+# One training template is `{t} nobody found the {s} {o} .`, such as *today nobody found the cake dry*. In a test template the time stands at the end: *nobody found the cake dry today*. Any reader who knows what *nobody* means gets both right.
+#
+# **Predict.** All eight networks know the training template. How many of them are right about the new one in more than 90 % of its statements?
+
+# %% tags=["predict"]
+guess = None  # 0 to 8
+
+
+# %% tags=["nbval-ignore-output"]
+@torch.no_grad()
+def accuracy(model, part):  # per cent
+    labels = torch.tensor([one.label for one in part], device=device)
+    logits = model(*read([one.text for one in part]))
+    return 100 * (logits.argmax(1) == labels).float().mean().item()
+
+
+def score(part):  # a number for each network
+    return {k: np.array([accuracy(one, part) for one in some]) for k, some in networks.items()}
+
+
+known = [one for one in train if one.template.startswith("{t} nobody")]
+asked = [one for one in test if "nobody" in one.template]
+trained_on, unseen = score(known), score(asked)
+for name in networks:
+    print(f"{name:13} in training {trained_on[name].round()}, new {unseen[name].round()}")
+compare_guess(guess, sum((one > 90).sum() for one in unseen.values()))
+claim(know_nobody_in_training=sum((one > 90).sum() for one in trained_on.values()))
+claim(widest_spread_on_nobody=max(map(np.ptp, unseen.values())))
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 2, figsize=(7.2, 3), sharey=True)[1]
+for ax, (name, color) in zip(axes, {"bidirectional": "C0", "causal": "C1"}.items(), strict=True):
+    both = [trained_on[name], unseen[name]]
+    ax.plot(["today nobody …\n(in training)", "nobody … today\n(new)"], both, "o-", color=color)
+    ax.axhline(50, color="0.4", linestyle=":")
+    ax.set(title=name, xlim=(-0.4, 1.4), ylim=(-4, 104))
+axes[0].set_ylabel("right (%); dotted: chance")
+axes[0].figure.suptitle("Equal in training is not equal")
+figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
+
+# %% [markdown]
+# On the left no one could tell them apart. On the right one is nearly always right, and some nearly always *wrong*, which is not ignorance: they have learned a rule, and it says the opposite. Nothing but the seed decided which rule. (This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed. On sentences like those of training they were nearly equal, on one kind of new ones right in 0 to 66 % of cases.)
+#
+# Which rule is it?
+#
+# ## 10e.2 Change one thing
+#
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one. First the test's without any time.
+
+
+# %%
+def drop_time(text):
+    for time in ("today", "this time"):
+        text = text.removeprefix(f"{time} ")
+        if text.endswith(f" {time} ."):
+            text = text.removesuffix(f"{time} .") + "."
+    return text
+
+
+def reword(front):  # the test's statements, without their time, after these words
+    return [replace(one, text=f"{front} {drop_time(one.text)}".strip()) for one in asked]
+
+
+for part in (asked, reword(""), reword("today")):
+    print(part[20].text)
+
+# %% [markdown]
+# **Predict.** What does a network need before *nobody*, to be right: a time, any word, or nothing?
+
+# %% tags=["predict"]
+guess = None  # "a time", "any word" or "nothing"
+
+# %% tags=["nbval-ignore-output"]
+asks = {"nobody … today": asked, "nobody …": reword(""), "today nobody …": reword("today")}
+asks |= {"people nobody …": reword("people"), "we nobody …": reword("we")}
+answers = {text: np.concatenate([*score(part).values()]) for text, part in asks.items()}
+for text, one in answers.items():
+    print(f"{text:17}", *(f"{number:4.0f}" for number in one))
+helps = {"a time": "today nobody …", "any word": "people nobody …", "nothing": "nobody …"}
+compare_guess(guess, [needs for needs, text in helps.items() if answers[text].min() > 85][-1])
+flips = (answers["nobody …"] < 10).sum()
+claim(wrong_without_a_word=flips, right_with_today=answers["today nobody …"].min())
+claim(right_with_people=answers["people nobody …"].min())
+
+# %% [markdown]
+# The time at the end has hardly anything to do with it: without it *nobody found the cake dry* is as hard. What counts is that there is something in front. With *today* every network is right again, in statements that it has never seen. And not because of what *today* means: *people nobody found the cake dry* is no English, and does just as well. (*We* does, too, for all but one network.)
+#
+# If any word will do, is it the word at all? *Nobody* moves when something comes before it, from position 1 to position 2 (`[CLS]` is at 0). So move it and put nothing in front: leave a gap at position 1, which no one may read.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, fill)`. `x` is (N, T), with a row for each text; the result is (N, T + 1), with the same numbers and a column of `fill` after the first one. For example, the row 1, 7, 5 and `fill=0` become 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
+# >
+# > <details><summary>Hint</summary><code>torch.cat</code> joins three parts along axis 1. <code>torch.full_like(x[:, :1], fill)</code> has the type of x.</details>
+
+
+# %% tags=["stub"]
+def leave_gap(x, fill): ...  # (N, T) -> (N, T + 1)
+
+
+# %% tags=["check"]
+exercises.check_leave_gap(leave_gap)
+
+
+# %% tags=["solution"]
+def leave_gap(x, fill):
+    return torch.cat([x[:, :1], torch.full_like(x[:, :1], fill), x[:, 1:]], 1)
+
+
+# %% tags=["nbval-ignore-output"]
+gap = answer_or(leave_gap, exercises.insert_gap)  # the course's until yours is there
+tokens, present = read([one.text for one in reword("")])
+moved = gap(tokens, 0), gap(present, False)
+labels = torch.tensor([one.label for one in asked], device=device)
+with torch.no_grad():
+    says = [one(*moved).argmax(1) for some in networks.values() for one in some]
+right = [100 * (one == labels).float().mean().item() for one in says]
+answers["(gap) nobody …"] = np.array(right)
+print("(gap) nobody …", answers["(gap) nobody …"].round())
+claim(right_with_a_gap=min(right))
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+ax = plt.subplots(figsize=(7.6, 3.6))[1]
+for row, one in enumerate(answers.values()):
+    ax.plot(one[:4], row + np.linspace(-0.24, -0.06, 4), "o", color="C0", alpha=0.8)
+    ax.plot(one[4:], row + np.linspace(0.06, 0.24, 4), "o", color="C1", alpha=0.8)
+ax.axhspan(-0.5, 1.5, color="C3", alpha=0.08)
+ax.text(33, 0.5, "nobody at position 1", color="C3", ha="center", va="center")
+ax.text(33, 3.5, "nobody at position 2", color="0.35", ha="center", va="center")
+ax.text(20, 4.6, "bidirectional", color="C0", ha="center")
+ax.text(46, 4.6, "causal", color="C1", ha="center")
+ax.set_yticks(range(len(answers)), list(answers))
+ax.set(xlim=(-4, 104), ylim=(5.5, -0.5), xlabel="right, each dot a network (%)")
+ax.set_title("It is not the word in front. It is the place")
+figure("place", alt="Nobody at position 1: 0 to 95 per cent. At position 2, all near 100.")
+
+# %% [markdown]
+# **With a gap, in which there is nothing to read, all eight are right.** Five of them have learned: *nobody at position 2* turns a statement round. (An encoder adds a vector for the position to that of the word, so to a layer *nobody* at 1 and at 2 are two inputs.) The other three have learned enough of *nobody* itself.
+#
+# Why position 2? In training *nobody* stands at position 1, too, in `nobody found the {s} {o} so {r} .` But there the reaction, *people smiled* or *people grumbled*, gives the outcome away, and the network never needed to look at *nobody*. It takes whatever answers the question: this is **shortcut learning**.
+#
+# **Your turn.** Write statements, and the eight networks vote. Can you find one on which they disagree?
+
+
+# %% tags=["live"]
+def vote(lines):  # the probability that it went well, in per cent; unknown words are left out
+    for text in lines.splitlines():
+        x = read([" ".join([word for word in text.split() if word in ids][:23])])
+        for name, some in networks.items():
+            p = [100 * one(*x).softmax(-1)[0, 1].item() for one in some]
+            print(f"{text:40} {name:13}", *(f"{number:4.0f}" for number in p))
+
+
+type_text(vote, "nobody had a broken mirror .\ntoday you did not find the soup stale .")
+
+# %% [markdown]
+# ## 10e.3 Is it only *nobody*?
+#
+# A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of lesson 10c, the baseline without a network.
+
+# %% tags=["nbval-ignore-output"]
+from coursekit.models.bag import fit_logistic
+
+
+def count_pairs(tokens, size):  # words, and pairs in order at any distance, as in 10c
+    words = F.one_hot(tokens, size).float() * (tokens >= 4)[..., None]
+    before = words.cumsum(1) - words
+    return torch.cat([words.sum(1), torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
+
+
+(x, _), y = read([one.text for one in train]), torch.tensor([one.label for one in train])
+counts = count_pairs(x, len(ids))
+seen = counts.any(0)
+weights = fit_logistic(counts[:, seen], y.to(device), 2, decay=1e-6)
+
+
+def pairs(tokens, present):
+    return count_pairs(tokens, len(ids))[:, seen] @ weights
+
+
+# %% tags=["nbval-ignore-output"]
+forms = sorted({one.template for one in test})
+parts = [[one for one in test if one.template == form] for form in forms]
+columns = [pairs, *networks["bidirectional"], *networks["causal"]]
+table = np.array([[accuracy(model, part) for model in columns] for part in parts])  # (14, 9)
+reaction = np.array(["{r}" in form for form in forms])  # it gives the outcome away
+spread = np.array([max(np.ptp(row[1:5]), np.ptp(row[5:])) for row in table])
+claim(right_with_a_reaction=table[reaction].mean(), templates_that_vary=(spread > 50).sum())
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
+order = table[:, 1:].mean(1).argsort()
+ax = plt.subplots(figsize=(8.4, 4.9))[1]
+picture = ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
+ax.set_yticks(range(14), [forms[i].format(**words)[:-2] for i in order], fontsize=9)
+ax.set_xticks(range(9), ["pairs", *(list(range(4)) * 2)], fontsize=9)
+for k, name in enumerate(networks):
+    ax.text(2.5 + 4 * k, -0.7, name, ha="center", fontsize=10)
+for edge in (0.5, 4.5):
+    ax.axvline(edge, color="white", linewidth=4)
+ax.grid(visible=False)
+ax.set_xlabel("seed", labelpad=2)
+ax.set_title("For some questions the seed decides", pad=24)
+plt.colorbar(picture, label="right (%), white is chance")
+figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
+
+# %% [markdown]
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*. Each such row is a question that the training data leave open. This is also why 10c counted templates and not statements: the 64 statements of a row are right or wrong together.
+#
+# ## 10e.4 Say what doesn't matter
+#
+# How do you tell a network that the place of *nobody* doesn't matter? Show it. For each training statement with a time add one without, with the same label: 640 short statements, in which *nobody* stands at position 1 and decides. Adding reworded copies of the data is called **data augmentation**.
+
+# %% tags=["nbval-ignore-output"]
+timed = [one for one in train if "{t}" in one.template]
+more = train + [replace(one, text=drop_time(one.text)) for one in timed]
+print(f"{len(train)} statements, now {len(more)}, such as:", more[-1].text)
+told = [fine_tune(attend, seed, more) for seed in range(4)]  # as many steps as before
+
+# %% [markdown]
+# One caution: without *today*, 41 of the 64 test statements with *nobody* are now among the training statements. The other 23 are scored apart.
+#
+# **Predict.** The bidirectional networks were right about *nobody* in 40 % of cases. And now, on those 23?
+
+# %% tags=["predict"]
+guess = None  # per cent
+
+# %% tags=["nbval-ignore-output"]
+familiar = {one.text for one in more}
+others = [one for one in asked if drop_time(one.text) not in familiar]
+groups = {"nobody": asked, f"the {len(others)} unseen": others}
+groups |= {"the other thirteen": [one for one in test if one not in asked]}
+before = {name: score(part)["bidirectional"] for name, part in groups.items()}
+after = {k: np.array([accuracy(one, part) for one in told]) for k, part in groups.items()}
+compare_guess(guess, after["the 23 unseen"].mean())
+claim(right_on_nobody_before=before["nobody"].mean(), right_on_nobody_now=after["nobody"].mean())
+claim(right_on_other_nobodies_now=after["the 23 unseen"].mean())
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 3, figsize=(9, 3), sharey=True)[1]
+for ax, name in zip(axes, groups, strict=True):
+    ax.plot(["before", "after"], [before[name], after[name]], "o-", color="C0", alpha=0.8)
+    ax.set(title=name, xlim=(-0.4, 1.4), ylim=(-4, 104))
+    ax.axhline(50, color="0.4", linestyle=":")
+axes[0].set_ylabel("right (%); each line a seed")
+axes[0].figure.suptitle("640 short statements, and nobody is nobody")
+figure("mended", alt="On nobody all four rise to 100; on the other templates two rise, two fall.")
+
+# %% [markdown]
+# **From 40 % to 100, on the 23 as well.** On the other thirteen templates two networks gain and two lose: the mend is for the shortcut we found, and for no other. (Of two more test templates, most statements are now among the training statements but for the time, so even that picture flatters.)
+#
+# And we found the shortcut by looking at the test. Whether the mended networks are better on questions that nobody here has seen, only such questions can say.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10e.2 (investigate, 20 minutes).** Was it the *short* statements that helped, or only that there were more statements? Train causal networks, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) In which rows are all test templates still new? Which rows would you report?
+# >
+# > <details><summary>Hint</summary>To move the time, first take it off with <code>drop_time</code>, then put it at the end where it wasn't: <code>replace(one, text=…)</code>. Leave <em>this time</em> as it is, or write <em>today</em> for both.</details>
+# >
+# > ```python
+# > model = fine_tune(attend_past, 0, train + timed)  # about ten seconds
+# > ```
+#
+# |added|*nobody*, seeds 0–3|all new templates, mean|
+# |---|---|---|
+# |nothing|||
+# |the 640 statements with a time, once more|||
+# |the same without their time|||
+# |the same with the time at the other end|||
+#
+# > <details><summary>What we found</summary>Nothing: 0, 84, 8, 5 on <em>nobody</em> and 83.0 on all. Once more: 92, 2, 3, 0 and 83.6, a lottery. Without their time: 91, 95, 95, 100 and 89.2. With the time at the other end: 50, 95, 95, 95 and 87.0. So sheer number was not the reason. (With the time at the other end seed 0 is right in half of the cases, on a template that it has been trained on.) Report the first two rows: all test templates are new there. In the third, three of them occur in part: report those apart, as above. In the last, three of the four with a time are in the training set, and one of validation: leave it out.</details>
+
+# %% [markdown]
+# ## What you now have
+#
+# - **Right for the right reason?** Often not. Eight networks knew *nobody* in training, and for five of them it was *nobody at position 2*. A gap with nothing in it made them right.
+# - A way to find out: change one thing at a time, in statements made for the question. A table by template says where to ask.
+# - A mend: data that show what doesn't matter. It mends the shortcut that you know of.
+#
+# **What still fails.** Here we could guess what to change, since we wrote the templates. In text that nobody wrote from templates you don't know in advance which shortcuts there are.
