@@ -3,7 +3,7 @@
 #
 # At *dry*, in *a dry cake*, a GPT can't know that this is about food: the cake comes later. But in *the cake would be dry* it comes first. Then the vector of *dry* could know as much in a GPT as in an encoder. Does it?
 #
-# **Afterwards you can** ask a network what it knows at which word and after which layer, choose examples that differ in one thing only, and exchange a vector inside a network to see whether the network uses it.
+# **Afterwards you can** ask a network what it knows, at which word, and after which layer, choose examples that differ in one thing only, and patch a vector inside a network to see whether the network uses it.
 #
 # **Before**: lesson 10 (masked tokens, probes).
 #
@@ -29,7 +29,7 @@ device = setup("10d_objective", seed=42)
 # %% [markdown]
 # ## 10d.1 The cake comes first
 #
-# From the statements of lesson 10 take those that end in *would be dry*. Half of them are about the kitchen, half about the weather, and the words around *dry* are the same in all. Twelve come from training templates; from them a probe learns to tell the topic. Twelve come from new templates and test it.
+# From the statements of lesson 10 take those that end in *would be dry*. Half of them are about the kitchen, half about the weather, and the words right before and after *dry* are the same in all. Twelve come from training templates; from them a probe learns to tell the topic. Twelve come from new templates and test it.
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -53,9 +53,9 @@ learn, judge = choose(train, "would be dry ."), choose(test, "would be dry .")
 print("to fit the probe:", learn[0][0], learn[0][2], "to test it:", judge[0][0], sep="\n")
 
 # %% [markdown]
-# The networks are those of lesson 10, built from the library's parts: two layers, 32 channels. Encoders look both ways (`attend`) and fill in masked words (`hide_some`). GPTs look to the left only (`attend_past`) and predict each next word (`next_words`). Both kinds train for 1,500 steps of 64 statements. We train four of each, which differ only in their seed.
+# The networks are those of lesson 10, built from the library's parts: two layers, 32 channels. Encoders look both ways (`attend`) and fill in masked words (`hide_some`). GPTs look to the left only (`attend_past`) and predict each next word (`next_words`). Both kinds train for 1,500 steps of 64 statements. (In lesson 10 GPTs had 225, since they learn from every word; 10d.2 has GPTs that learn from fewer words.) We train four of each, which differ only in their seed. The code is that of lesson 10, folded.
 
-# %%
+# %% tags=["folded"]
 from coursekit.layers.attention import allow_present, attend, attend_past
 from coursekit.models.encoder import Encoder, EncoderConfig
 from coursekit.windows.masking import mask_tokens, targets_after
@@ -73,7 +73,7 @@ class OurModel(nn.Module):
         return self.output(self.encoder(x, x > 0))
 
 
-# %%
+# %% tags=["folded"]
 def hide_some(x, g):  # 15 % are chosen; of these 80, 10, 10 %
     return mask_tokens(x, 3, len(ids), g, maskable=x >= 4, lowest=4)
 
@@ -82,7 +82,7 @@ def next_words(x, g):  # at each word the next one
     return x, targets_after(x)
 
 
-# %%
+# %% tags=["folded"]
 from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
@@ -185,13 +185,13 @@ for row, (name, right) in enumerate(bars.items()):
 ax.invert_yaxis()
 ax.set(
     xlim=(49, 102),
-    title="The topic is not to be found in a GPT's ‘dry’",
+    title="Two examples don't find the topic in a GPT's ‘dry’",
 )
 ax.set_xlabel("right from two examples (%), chance is 50; dots: seeds")
 figure("at-dry", alt="Encoders 95 per cent, GPTs 63, untrained networks 64, counts of words 70.")
 
 # %% [markdown]
-# 63 %, though the cake is there to be read. Networks that were never trained do as well, and counting words does better. (A cleverer way of counting finds the topic in [all twelve](../tests/test_encoder_lesson.py): latent semantic analysis, Deerwester et al. 1990.) And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
+# 63 %, though the cake is there to be read. Networks that were never trained do as well, and so does counting words. (There is a cleverer way of counting, which groups words that occur together, latent semantic analysis, Deerwester et al. 1990. It [tells all twelve](../tests/test_encoder_lesson.py), so the topic is there in the words.) And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
 #
 # ## 10d.2 The mask, or the objective?
 #
@@ -251,9 +251,9 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63 and 74; masked netwo
 # |a GPT predicts|be|**dry**|.||
 # |a network that fills in masks predicts, if the word is hidden|would|be|**dry**|.|
 #
-# To predict *dry* it takes the topic. A GPT predicts it at *be*, the others at *dry* itself. **The same job, one word earlier: a network has the topic ready where it needs it.** (After both layers that is nearly a must, since the prediction is made from this vector. But after one layer it is 91 % already.)
+# Predicting *dry* takes the topic. A GPT predicts it at *be*, the others at *dry* itself. **The same job, one word earlier: a GPT has the topic ready where it needs it.** (After both layers that is nearly a must, since the prediction is made from this vector. But after one layer it is 91 % already.)
 #
-# That is clear. How much less there is at *dry* itself, and through what, is not. `compare_means` gives the difference of two means and its standard error.
+# So much for *be*. At *dry* itself, is it the mask or the objective that costs the GPTs so much? `compare_means` gives the difference of two means and its standard error.
 
 # %% tags=["nbval-ignore-output"]
 from coursekit.evaluate.seeds import compare_means
@@ -275,7 +275,9 @@ errors = [100 - found["GPTs"][1, at].mean() for at in (1, 2)]  # per cent wrong 
 claim_order(gpt_at_be_over_dry=[Score(one, on=read(judge[0])) for one in errors])
 
 # %% [markdown]
-# The objective costs the GPTs 26 ± 8 points at *dry*; with equally many targets 15 ± 9, which four networks of each can't settle, nor whether the mask costs anything, 6 ± 7. Two more things the figure shows. Depth matters as much as the word: after one layer an encoder's *dry* tells no more than an untrained network's. And causal networks that fill in masks have the topic at *would* as well, where they need it for nothing that we can see. Why, we don't know.
+# The objective costs the GPTs 26 ± 8 points at *dry*, but with equally many targets only 15 ± 9. That is too close for four networks of each, and so is the cost of the mask, 6 ± 7.
+#
+# The figure shows two more things. Depth matters as much as the word: after one layer an encoder's *dry* tells no more than an untrained network's. And causal networks that fill in masks have no such peak: the topic can be read at *would* as well as at *dry*, though there they need it for nothing that we can see. Do they use it? 10d.4 asks.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10d.1 (investigate, 15 minutes).** Is the topic gone from a GPT's *dry*, or only harder to find? Give the probe more examples, up to all twelve (then each of the twenty draws is the same), and complete the table with means over the seeds. Does the GPTs' *dry* know more than that of networks without any training? By how many standard errors?
@@ -346,6 +348,14 @@ def probe_both(model, depth):  # per cent right about the topic, and about good 
     return [ask(v, y, v_new, y_new, draw=lambda o: crossed(weather, good, o)) for y, y_new in pairs]
 
 
+tied, apart = weather == good, weather_new != good_new
+
+
+def probe_tied(model):  # per cent right about the topic, after both layers
+    v, v_new = (vectors_of("be", model, some) for some in (texts, new_texts))
+    return ask(v[tied], weather[tied], v_new[apart], weather_new[apart])
+
+
 # %% tags=["nbval-ignore-output"]
 answers = {  # (layers, seeds, questions)
     name: np.array([[probe_both(model, depth) for model in models] for depth in (1, 2)])
@@ -357,7 +367,15 @@ compare_guess(guess, good_right)
 claim(gpt_tells_topic=topic_right, gpt_tells_good=good_right)
 claim(masked_tells_good=answers["causal, masked"][1, :, 1].mean())
 claim(untrained_tells_topic=answers["untrained"][1, :, 0].mean())
-print("GPTs, after one layer, topic by seed:", answers["GPTs"][0, :, 0].round())
+from_tied = np.array([probe_tied(model) for model in gpts])
+print("GPTs, topic from tied examples, by seed:", from_tied.round())
+claim(topic_from_tied_examples=from_tied.mean())
+better, worse = (torch.tensor(answers[k][1, :, 1]) for k in ("GPTs, 15 %", "causal, masked"))
+print(
+    "good or bad, GPTs, 15 % lead causal, masked by {:.0f} ± {:.0f}".format(
+        *compare_means(better, worse)
+    )
+)
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(8.4, 3), sharey=True)[1]
@@ -372,13 +390,13 @@ axes[0].figure.suptitle("At ‘be’ a GPT has both, topic and good or bad")
 figure("both", alt="Topic: GPTs 100 per cent. Good or bad: GPTs 93, the others 50 to 62.")
 
 # %% [markdown]
-# It *is* the topic: right in every case, from four examples. **And a GPT has good or bad at *be*, too**, 93 %; in networks that fill in masks the probe finds nothing of it there. So our two examples in 10d.1 had shown the probe two differences at once, and we were lucky that it took the one we meant. (One thing is still tied: in these templates something good is expected where something bad happened. *Good comes next* and *bad was said* can't be told apart.)
+# It *is* the topic: right in every case, from four crossed examples. But the doubt was justified. Let the probe learn from two tied examples, as in 10d.1, and ask it about statements in which the topic and good or bad come apart: it is right in 76 %, and for the GPT of seed 2 in a half. Four well-chosen examples cost no more than four others.
 #
-# To find out cost nothing but a careful choice of four examples. Other controls for a probe are random labels (Hewitt and Liang 2019) and how many examples it needs (Voita and Titov 2020).
+# **And a GPT has good or bad at *be*, too**, 93 %, since it has to predict *dry* or *windy*. (With fewer targets it has less of it, 62 %, and the causal networks that fill in masks nothing, 50 %: a difference of 12 ± 5, by the rule of 10c a hint. Encoders are left out: from *be* they can read the adjective. And one thing is still tied: in these templates something good is expected where something bad happened.)
 #
 # ## 10d.4 Does the network use it?
 #
-# A probe shows what *can* be read from a vector. It doesn't show that the network reads it. To see that, exchange the vector, and look whether the answer changes. Let a GPT read *we had a stale cake but we thought the cake would be* and ask for the next word. After the first layer, take out the vector of *be*, and put in the one from the same place in a statement about a walk. This is called **activation patching**.
+# A probe shows what *can* be read from a vector. It doesn't show that the network reads it. To see that, replace the vector and look whether the answer changes. Let a GPT read *we had a stale cake but we thought the cake would be* and ask for the next word. After the first layer, take out the vector of *be*, and put in the one from the same place in a statement about a walk. This is called **activation patching**, or an interchange intervention.
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
@@ -408,7 +426,7 @@ figure("patching", alt="Two runs; after layer 1 the vector of be goes from one t
 # > **Exercise 10d.3 (build, 15 minutes).** Write `transplant(x, other, blocks, at, depth)`. `x` and `other` are the vectors of two batches before the first block, (B, T, C). Each of `blocks` is a layer, and maps such vectors to vectors of the same shape. Run both batches through the first `depth` blocks. There, the vectors of x at position `at` (a number, or a list of several) become those of `other`. Run x through the remaining blocks, and return it. Neither `x` nor `other` may be changed in place.
 # >
 # > <details><summary>Hint 1</summary>Before the patch both batches go through the blocks, after it x alone.</details>
-# > <details><summary>Hint 2</summary>Two loops, over <code>blocks[:depth]</code> and <code>blocks[depth:]</code>. Between them assign to <code>x[:, at]</code>. With <code>depth</code> 0 that x is still the one you were given, so <code>clone</code> it first.</details>
+# > <details><summary>Hint 2</summary>With <code>depth</code> 0 the x that you patch is still the one you were given, so <code>clone</code> it first.</details>
 
 
 # %% tags=["stub"]
@@ -464,9 +482,9 @@ for seed in (0, 3):
 # %% [markdown]
 # The statement still speaks of a cake. One vector of 32 numbers came from the other one, and the GPT of seed 0 goes on about the weather. That of seed 3 changes its answer, too, but less.
 #
-# Now all sixteen pairs of statements, and all four GPTs. Exchange *be*; or both mentions of the cake; or all three. As a control, take *be* from another statement about the kitchen. Of the probability that the GPT gives to adjectives, how much goes to those of the kitchen, to *dry*, which is said of both, and to those of the weather?
+# Now all sixteen pairs of statements, and all four GPTs. Patch *be*; or both mentions of the cake; or all three. As a control, take *be* from another statement about the kitchen that expects something good, or bad, like this one. Of the probability that a GPT gives to adjectives, how much goes to those of the kitchen, how much to *dry*, which is said of both, and how much to those of the weather?
 #
-# **Predict.** With *be* exchanged, in how many of the four GPTs does more than half go to the weather?
+# **Predict.** With *be* patched, in how many of the four GPTs does more than half go to the weather?
 
 # %% tags=["predict"]
 guess = None  # 0 to 4
@@ -481,25 +499,24 @@ def shares(p):  # p: the probability of each word, (16, V); of kitchen, dry, wea
     return (100 * parts / parts.sum(0)).mean(1).tolist()
 
 
-def trace(models, x, other, answer):  # (exchanges, seeds, 3)
-    exchanges = {"nothing": (x, []), "control": (x.roll(3, 0), [be]), "be": (other, [be])}
-    exchanges |= {"cakes": (other, cakes), "be, cakes": (other, [be, *cakes])}
-    return {
-        name: np.array([shares(predict(one, x, y, at, 1)[:, answer]) for one in models])
-        for name, (y, at) in exchanges.items()
-    }
+def trace(models, x, other, at, answer):  # (seeds, 3)
+    found = [predict(one, x, other, at, 1)[:, answer] for one in models]
+    return np.array([shares(p) for p in found])
 
 
 # %% tags=["nbval-ignore-output"]
-moved = trace(gpts, cake, walk, be)
-to_weather = {name: found_here[:, 2] for name, found_here in moved.items()}
-for name, found_here in moved.items():
-    print(f"{name:10} kitchen {found_here[:, 0].round()}, weather {found_here[:, 2].round()}")
+alike = cake[[*range(1, 8), 0, *range(9, 16), 8]]  # for each another cake, as good or as bad
+patches = {"nothing": (walk, []), "control": (alike, [be]), "be": (walk, [be])}
+patches |= {"cakes": (walk, cakes), "be, cakes": (walk, [be, *cakes])}
+moved = {name: trace(gpts, cake, other, at, be) for name, (other, at) in patches.items()}
+for name, of_seeds in moved.items():
+    print(f"{name:10} kitchen {of_seeds[:, 0].round()}, weather {of_seeds[:, 2].round()}")
+print("after one layer a probe reads be:", answers["GPTs"][0, :, 0].round())
+to_weather = {name: of_seeds[:, 2] for name, of_seeds in moved.items()}
 compare_guess(guess, (to_weather["be"] > 50).sum())
 claim(gpts_differ_with_be=np.ptp(to_weather["be"]), gpt_with_both=to_weather["be, cakes"].mean())
-kept = [moved[name][0, 0] for name in ("cakes", "nothing")]  # the GPT of seed 0
 claim(control_moves=np.abs(moved["control"] - moved["nothing"]).max())
-claim(seed_0_ignores_the_cakes=abs(kept[0] - kept[1]))
+claim(seed_0_ignores_the_cakes=abs(moved["cakes"][0, 0] - moved["nothing"][0, 0]))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 4, figsize=(9.5, 2.8), sharey=True)[1]
@@ -507,42 +524,50 @@ colors = {"kitchen": "#7a5195", "dry": "0.75", "weather": "#2a9d8f"}
 for seed, ax in enumerate(axes):
     left = np.zeros(len(moved))
     for part, (name, color) in enumerate(colors.items()):
-        width = np.array([found_here[seed, part] for found_here in moved.values()])
+        width = np.array([of_seeds[seed, part] for of_seeds in moved.values()])
         ax.barh(list(moved), width, left=left, color=color, label=name)
         left += width
     ax.set(title=f"GPT of seed {seed}", xlabel="of the adjectives (%)", xlim=(0, 100))
     ax.grid(visible=False)
 axes[0].invert_yaxis()
-axes[0].set_ylabel("exchanged")
+axes[0].set_ylabel("patched")
 axes[3].legend(loc="center left", bbox_to_anchor=(1, 0.5))
-axes[0].figure.suptitle("Two routes from the cake to the answer")
+axes[0].figure.suptitle("Two paths from the cake to the answer")
 figure("transplants", alt="Be moves seeds 0 and 1, the cakes seeds 2 and 3, both move all.")
 
 # %% [markdown]
-# **There are two routes from the cake to the answer.** One goes through *be*, which has read the cake in the first layer. The other goes to the cakes themselves, which *be* reads in the second layer. With both exchanged every GPT speaks of the weather, 87 to 93 %. But each uses the routes in its own way. Seed 0 answers from *be* alone: exchange it, and the kitchen is gone; exchange the cakes, and nothing changes. In seeds 2 and 3 the cakes weigh more, and *be* alone moves only part of the answer, much of it to *dry*. Nothing but the seed differs.
+# **There are two paths from the cake to the answer.** One goes through *be*, which has read the cake, or *stale*, in the first layer. The other goes through the cakes themselves, which *be* reads in the second layer. With all three patched every GPT speaks of the weather, 87 to 93 %. But each divides the work in its own way. Seed 0 answers from *be* alone: patch it, and the kitchen is gone; patch the cakes, and nothing changes. In seeds 2 and 3 the cakes weigh more, and seed 1 is in between. Nothing but the seed differs.
 #
-# So what can be read and what is used are two things. That the cakes' vectors tell the topic needs no probe: the word *is* the topic. And yet the GPT of seed 0 ignores them.
+# So what can be read and what is used are two things. After one layer a probe reads the topic from the *be* of seed 2 in 93 % of the statements, yet with *be* patched only a tenth goes to the weather.
 #
-# And encoders? Ask them where the adjective is hidden, and exchange the same vectors.
+# And networks that fill in masks? Ask them where the adjective is hidden.
 
 # %% tags=["nbval-ignore-output"]
 hole, other_hole = cake.clone(), walk.clone()
 hole[:, dry] = other_hole[:, dry] = 3  # [MASK]
-of_encoders = trace(encoders, hole, other_hole, dry)
-for name, found_here in of_encoders.items():
-    print(f"{name:10} kitchen {found_here[:, 0].round()}, weather {found_here[:, 2].round()}")
-claim(encoder_with_be=of_encoders["be"][:, 2].mean())
-claim(encoder_with_cakes=of_encoders["cakes"][:, 2].mean())
+patches = {"nothing": [], "would": [11], "[MASK]": [dry], "cakes": cakes}
+patches |= {"[MASK], cakes": [dry, *cakes]}
+of_masked = {}
+for name, models in (("encoders", encoders), ("causal, masked", causal_masked)):
+    for what, at in patches.items():
+        of_masked[name, what] = found_here = trace(models, hole, other_hole, at, dry)
+        print(f"{name:15} {what:14} kitchen {found_here[:, 0].round()}", end=", ")
+        print(f"weather {found_here[:, 2].round()}")
+claim(encoder_with_mask=of_masked["encoders", "[MASK]"][:, 2].mean())
+claim(encoder_with_cakes=of_masked["encoders", "cakes"][:, 2].mean())
+unmoved = [of_masked["causal, masked", what][:, 0] for what in ("nothing", "would")]
+claim(masked_moved_by_would=np.abs(unmoved[0] - unmoved[1]).max())
 
 # %% [markdown]
-# They don't use *be*; they read the cakes directly. A GPT passes the topic through *be* because there it has to speak; an encoder speaks elsewhere.
+# An encoder's [MASK] has read little in the first layer, and in the second it reads the cakes: with them patched, 54 to 80 % go to the weather. And the *would* of the causal ones, where the probe found the topic? Patching it moves the kitchen by 9 points at most. **It can be read there, and is hardly used.** (Seed 1 of these doesn't know the topic of a hidden word in the first place.)
 #
-# To know what is used takes an intervention: an exchange here, forbidding in lesson 10. It has limits. A patched run mixes two inputs that never occur together, and the effects of two exchanges needn't add up. (For large models, and for other measures than probability: Meng et al. 2022, Zhang and Nanda 2024, Heimersheim and Nanda 2024.)
-#
+# To know what is used takes an intervention: a patch here, forbidding in lesson 10. It has limits. A patched run mixes two inputs that never occur together, and the effects of two patches needn't add up. (For large models, and for measures such as the difference of logits: Meng et al. 2022, Zhang and Nanda 2024, Heimersheim and Nanda 2024.)
+
+# %% [markdown]
 # ## What you now have
 #
-# - **Where does a network keep what it knows?** Where it needs it. A GPT has the topic at *be*, where it predicts *dry*, and whether something good comes next; at *dry* two examples find little more than in untrained networks. Networks that fill in masked words have it at *dry*, and at some other words, too.
+# - **Where does a network keep what it knows?** A GPT has it where it needs it: at *be*, where it predicts *dry*, it has the topic, and whether something good comes next. At *dry* itself two examples find no more than in untrained networks, 63 %, or 74 if it learned from as few targets as the others. Networks that fill in masked words have the topic at *dry*, and at other words, too.
 # - Two tools: a probe for what can be read, with controls and crossed examples, and activation patching for what is used.
-# - Four GPTs that differ only in their seed take two routes to the same answer, each in its own mixture.
+# - Four GPTs that differ only in their seed take two paths to the same answer, each in its own mixture.
 #
 # **What still fails.** All of this is one question, about statements of one form, with a vocabulary of 72 words. [Side lesson 10e](10e_shortcuts.ipynb) asks what networks learn that we *didn't* mean to teach.

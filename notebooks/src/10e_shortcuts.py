@@ -1,15 +1,15 @@
 # %% [markdown]
 # # 10e · Right for the right reason?
 #
-# A network has learned from *today nobody found the cake dry*, and always gets it right: things turned out well. Now leave out *today*. The same network says, and is sure of it: badly. What has it learned instead of *nobody*?
+# A network has learned from statements such as *today nobody found the cake dry*, and gets them right: things turned out well. Now leave out *today*. The same network is sure that things turned out badly. What has it learned instead of *nobody*?
 #
-# **Afterwards you can** find out what a network's answer hangs on, by changing one thing in a text at a time, read a table of results by template, and mend a shortcut with data.
+# **Afterwards you can** find out what a network's answer hangs on, by changing one thing in a text at a time, read a table of results by template, and fix a shortcut with data.
 #
 # **Before**: lesson 10c (fine-tuning, seeds).
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); what the data leave open, D'Amour et al. (2022); texts that differ in one thing, Kaushik, Hovy and Lipton (2020), Gardner et al. (2020); tests by template, Ribeiro et al. (2020). All statements here were written for this course.
+# **Sources**: shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); what the data leave open, D'Amour et al. (2022); pairs of texts that differ in one thing, Kaushik, Hovy and Lipton (2020), Gardner et al. (2020); tests by template, Ribeiro et al. (2020); what networks make of absolute positions, Sinha et al. (2022). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from dataclasses import replace
@@ -31,7 +31,7 @@ device = setup("10e_shortcuts", seed=42)
 # %% [markdown]
 # ## 10e.1 Equal in training
 #
-# The statements are those of lesson 10c, and so are the networks: a bidirectional encoder (`attend`) and a causal one (`attend_past`), with a head on the vector of the last token. Each learns for 1,500 steps from 34 templates with 64 statements each. We train four of either kind, which differ in nothing but the seed.
+# The statements are those of lesson 10c, and so are the networks: a bidirectional encoder (`attend`) and a causal one (`attend_past`), with a head on the vector of the last token. Each learns for 1,500 steps from 34 templates with 64 statements each. We train four of each kind, which differ in nothing but the seed.
 
 # %%
 from coursekit.layers.attention import attend, attend_past
@@ -79,7 +79,16 @@ networks = {"bidirectional": [fine_tune(attend, seed) for seed in range(4)]}
 networks["causal"] = [fine_tune(attend_past, seed) for seed in range(4)]
 
 # %% [markdown]
-# One training template is `{t} nobody found the {s} {o} .`, such as *today nobody found the cake dry*. In a test template the time stands at the end: *nobody found the cake dry today*. Any reader who knows what *nobody* means gets both right.
+# Ask one of them, bidirectional, seed 0:
+
+# %% tags=["nbval-ignore-output"]
+for text in ("today nobody found the cake dry .", "nobody found the cake dry ."):
+    with torch.no_grad():
+        p = networks["bidirectional"][0](*read([text])).softmax(1)[0, 1]
+    print(f"{text:35} it went well: {p:.3f}")
+
+# %% [markdown]
+# One training template is `{t} nobody found the {s} {o} .`: a time, a thing, and the opposite of how it was. In a test template the time stands at the end: *nobody found the cake dry today*. Whoever knows what *nobody* means gets both right.
 #
 # **Predict.** All eight networks know the training template. How many of them are right about the new one in more than 90 % of its statements?
 
@@ -120,13 +129,13 @@ axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
 
 # %% [markdown]
-# On the left no one could tell them apart. On the right one is nearly always right, and some nearly always *wrong*, which is not ignorance: they have learned a rule, and it says the opposite. Nothing but the seed decided which rule. (This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed. On sentences like those of training they were nearly equal, on one kind of new ones right in 0 to 66 % of cases.)
+# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, for guessing gives 50: such a network ignores *nobody* and goes by *dry*. Nothing but the seed decided which does. (This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed. On sentences like those of training they were nearly equal, on one kind of new ones right in 0 to 66 % of cases.)
 #
-# Which rule is it?
+# Which rule have they learned?
 #
 # ## 10e.2 Change one thing
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one. First the test's without any time.
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one. They must be new, too: of the 64 test statements with *nobody* we keep those that occur in training in no wording, with or without a time.
 
 
 # %%
@@ -138,12 +147,17 @@ def drop_time(text):
     return text
 
 
-def reword(front):  # the test's statements, without their time, after these words
-    return [replace(one, text=f"{front} {drop_time(one.text)}".strip()) for one in asked]
+familiar = {drop_time(one.text) for one in train}
+fresh = [one for one in asked if drop_time(one.text) not in familiar]
+print(f"{len(fresh)} of {len(asked)}, such as:")
 
 
-for part in (asked, reword(""), reword("today")):
-    print(part[20].text)
+def reword(front):  # without their time, after these words
+    return [replace(one, text=f"{front} {drop_time(one.text)}".strip()) for one in fresh]
+
+
+for part in (fresh, reword(""), reword("today")):
+    print(part[5].text)
 
 # %% [markdown]
 # **Predict.** What does a network need before *nobody*, to be right: a time, any word, or nothing?
@@ -152,30 +166,32 @@ for part in (asked, reword(""), reword("today")):
 guess = None  # "a time", "any word" or "nothing"
 
 # %% tags=["nbval-ignore-output"]
-asks = {"nobody … today": asked, "nobody …": reword(""), "today nobody …": reword("today")}
+asks = {"nobody … today": fresh, "nobody …": reword(""), "today nobody …": reword("today")}
 asks |= {"people nobody …": reword("people"), "we nobody …": reword("we")}
 answers = {text: np.concatenate([*score(part).values()]) for text, part in asks.items()}
 for text, one in answers.items():
     print(f"{text:17}", *(f"{number:4.0f}" for number in one))
-helps = {"a time": "today nobody …", "any word": "people nobody …", "nothing": "nobody …"}
-compare_guess(guess, [needs for needs, text in helps.items() if answers[text].min() > 85][-1])
-flips = (answers["nobody …"] < 10).sum()
-claim(wrong_without_a_word=flips, right_with_today=answers["today nobody …"].min())
+enough = {"a time": "today nobody …", "any word": "people nobody …", "nothing": "nobody …"}
+enough = {need: answers[text].min() > 80 for need, text in enough.items()}
+compare_guess(guess, max((need for need in enough if enough[need]), key=list(enough).index))
+claim(wrong_without_a_word=(answers["nobody …"] < 10).sum())
+claim(right_with_today=answers["today nobody …"].min())
 claim(right_with_people=answers["people nobody …"].min())
 
 # %% [markdown]
-# The time at the end has hardly anything to do with it: without it *nobody found the cake dry* is as hard. What counts is that there is something in front. With *today* every network is right again, in statements that it has never seen. And not because of what *today* means: *people nobody found the cake dry* is no English, and does just as well. (*We* does, too, for all but one network.)
+# The time at the end matters little: for seven of eight *nobody found the cake dry* is as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* is no English, and does just as well. (*We* does, too, for all but one.)
 #
-# If any word will do, is it the word at all? *Nobody* moves when something comes before it, from position 1 to position 2 (`[CLS]` is at 0). So move it and put nothing in front: leave a gap at position 1, which no one may read.
+# So is it a word at all that they need? When something comes before it, *nobody* moves from position 1 to position 2, and all other words move with it (`[CLS]` is at 0). So move them and put nothing in front: leave a gap at position 1, of padding, which no one may read. And as a control, leave it at position 2, so that *nobody* stays and the others move.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, fill)`. `x` is (N, T), with a row for each text; the result is (N, T + 1), with the same numbers and a column of `fill` after the first one. For example, the row 1, 7, 5 and `fill=0` become 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
+# > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at`, that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
 # >
-# > <details><summary>Hint</summary><code>torch.cat</code> joins three parts along axis 1. <code>torch.full_like(x[:, :1], fill)</code> has the type of x.</details>
+# > <details><summary>Hint 1</summary>Three parts, side by side: what stands before the gap, the gap, the rest.</details>
+# > <details><summary>Hint 2</summary><code>torch.full_like</code> makes a tensor of one number, in the shape and type of another.</details>
 
 
 # %% tags=["stub"]
-def leave_gap(x, fill): ...  # (N, T) -> (N, T + 1)
+def leave_gap(x, at, fill): ...  # (N, T) -> (N, T + 1)
 
 
 # %% tags=["check"]
@@ -183,41 +199,47 @@ exercises.check_leave_gap(leave_gap)
 
 
 # %% tags=["solution"]
-def leave_gap(x, fill):
-    return torch.cat([x[:, :1], torch.full_like(x[:, :1], fill), x[:, 1:]], 1)
+def leave_gap(x, at, fill):
+    return torch.cat([x[:, :at], torch.full_like(x[:, :1], fill), x[:, at:]], 1)
 
 
 # %% tags=["nbval-ignore-output"]
 gap = answer_or(leave_gap, exercises.insert_gap)  # the course's until yours is there
-tokens, present = read([one.text for one in reword("")])
-moved = gap(tokens, 0), gap(present, False)
-labels = torch.tensor([one.label for one in asked], device=device)
-with torch.no_grad():
-    says = [one(*moved).argmax(1) for some in networks.values() for one in some]
-right = [100 * (one == labels).float().mean().item() for one in says]
-answers["(gap) nobody …"] = np.array(right)
-print("(gap) nobody …", answers["(gap) nobody …"].round())
-claim(right_with_a_gap=min(right))
+labels = torch.tensor([one.label for one in fresh], device=device)
+gaps = {"nobody (gap) …": [2], "(gap) nobody …": [1], "(gap) (gap) nobody …": [1, 1]}
+for text, places in gaps.items():
+    tokens, present = read([one.text for one in reword("")])
+    for at in places:
+        tokens, present = gap(tokens, at, 0), gap(present, at, False)
+    with torch.no_grad():  # the last token that is present is still the full stop
+        says = [one(tokens, present).argmax(1) for some in networks.values() for one in some]
+    answers[text] = np.array([100 * (one == labels).double().mean().item() for one in says])
+    print(f"{text:21}", *(f"{number:4.0f}" for number in answers[text]))
+claim(right_with_a_gap=answers["(gap) nobody …"].min())
+claim(right_with_two_gaps=answers["(gap) (gap) nobody …"].min())
+claim(partly_with_a_gap_behind=answers["nobody (gap) …"].mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(7.6, 3.6))[1]
-for row, one in enumerate(answers.values()):
+ax = plt.subplots(figsize=(7.8, 4.3))[1]
+rows = sorted(answers, key=lambda text: not text.startswith("nobody"))  # position 1 on top
+for row, text in enumerate(rows):
+    one = answers[text]
     ax.plot(one[:4], row + np.linspace(-0.24, -0.06, 4), "o", color="C0", alpha=0.8)
     ax.plot(one[4:], row + np.linspace(0.06, 0.24, 4), "o", color="C1", alpha=0.8)
-ax.axhspan(-0.5, 1.5, color="C3", alpha=0.08)
-ax.text(33, 0.5, "nobody at position 1", color="C3", ha="center", va="center")
-ax.text(33, 3.5, "nobody at position 2", color="0.35", ha="center", va="center")
-ax.text(20, 4.6, "bidirectional", color="C0", ha="center")
-ax.text(46, 4.6, "causal", color="C1", ha="center")
-ax.set_yticks(range(len(answers)), list(answers))
-ax.set(xlim=(-4, 104), ylim=(5.5, -0.5), xlabel="right, each dot a network (%)")
-ax.set_title("It is not the word in front. It is the place")
-figure("place", alt="Nobody at position 1: 0 to 95 per cent. At position 2, all near 100.")
+ax.axhspan(-0.5, 2.5, color="C3", alpha=0.08)
+ax.text(30, 0.5, "nobody at position 1", color="C3", ha="center", va="center")
+ax.text(30, 4, "nobody further on", color="0.35", ha="center", va="center")
+ax.text(16, 6.4, "bidirectional", color="C0", ha="center")
+ax.text(36, 6.4, "causal", color="C1", ha="center")
+ax.set_yticks(range(len(rows)), rows)
+ax.set(xlim=(-4, 104), ylim=(7.5, -0.5), xlabel="right, each dot a network (%)")
+ax.set_title("Not the word in front: the place")
+figure("place", alt="Nobody at position 1: 0 to 96 per cent. Further on, nearly all above 85.")
 
 # %% [markdown]
-# **With a gap, in which there is nothing to read, all eight are right.** Five of them have learned: *nobody at position 2* turns a statement round. (An encoder adds a vector for the position to that of the word, so to a layer *nobody* at 1 and at 2 are two inputs.) The other three have learned enough of *nobody* itself.
+# **With a gap in front, in which there is nothing to read, all eight are right**, and with two gaps as well. With the gap *behind* nobody the five are in between: it is not the place of *nobody* alone, but of the other words, too. So what these five have learned is not what *nobody* means. They have learned what it means in the places where training showed it. (An encoder adds to each word a vector for its position, so that to a layer *nobody* at 1 and at 2 are two inputs. Sinha et al. 2022 find the same in large models.)
 #
-# Why position 2? In training *nobody* stands at position 1, too, in `nobody found the {s} {o} so {r} .` But there the reaction, *people smiled* or *people grumbled*, gives the outcome away, and the network never needed to look at *nobody*. It takes whatever answers the question: this is **shortcut learning**.
+# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` But there the reaction, *people smiled* or *people grumbled*, gives the outcome away, and a network needn't look at *nobody*. That is probably why: a network takes whatever answers the question. This is **shortcut learning**. The training data didn't ask for more, and the test has.
 #
 # **Your turn.** Write statements, and the eight networks vote. Can you find one on which they disagree?
 
@@ -236,9 +258,9 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not find the soup s
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
 #
-# A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of lesson 10c, the baseline without a network.
+# A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, a baseline to which places mean nothing.
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["folded", "nbval-ignore-output"]
 from coursekit.models.bag import fit_logistic
 
 
@@ -285,11 +307,11 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*. Each such row is a question that the training data leave open. This is also why 10c counted templates and not statements: the 64 statements of a row are right or wrong together.
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. (White is 50 %: such a network says the same whatever the adjective.) The pairs, which know no places, are right about *nobody* in PAIRSNOBODY %. And since the 64 statements of a row are mostly right or wrong together, 10c counted templates and not statements.
 #
 # ## 10e.4 Say what doesn't matter
 #
-# How do you tell a network that the place of *nobody* doesn't matter? Show it. For each training statement with a time add one without, with the same label: 640 short statements, in which *nobody* stands at position 1 and decides. Adding reworded copies of the data is called **data augmentation**.
+# How do you tell a network that the place doesn't matter? Show it. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. Adding reworded copies of the data is called **data augmentation**. (The other cure is a network that knows no absolute positions, only distances, as most of today's do: rotary positions, Su et al. 2021.)
 
 # %% tags=["nbval-ignore-output"]
 timed = [one for one in train if "{t}" in one.template]
@@ -298,41 +320,39 @@ print(f"{len(train)} statements, now {len(more)}, such as:", more[-1].text)
 told = [fine_tune(attend, seed, more) for seed in range(4)]  # as many steps as before
 
 # %% [markdown]
-# One caution: without *today*, 41 of the 64 test statements with *nobody* are now among the training statements. The other 23 are scored apart.
+# Now 41 of the 64 test statements with *nobody* stand in training without their *today*. So look at the other 23, those of 10e.2.
 #
-# **Predict.** The bidirectional networks were right about *nobody* in 40 % of cases. And now, on those 23?
+# **Predict.** The bidirectional networks were right on 40 % of these. And now?
 
 # %% tags=["predict"]
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-familiar = {one.text for one in more}
-others = [one for one in asked if drop_time(one.text) not in familiar]
-groups = {"nobody": asked, f"the {len(others)} unseen": others}
+groups = {"the 23 with nobody": fresh}
 groups |= {"the other thirteen": [one for one in test if one not in asked]}
 before = {name: score(part)["bidirectional"] for name, part in groups.items()}
 after = {k: np.array([accuracy(one, part) for one in told]) for k, part in groups.items()}
-compare_guess(guess, after["the 23 unseen"].mean())
-claim(right_on_nobody_before=before["nobody"].mean(), right_on_nobody_now=after["nobody"].mean())
-claim(right_on_other_nobodies_now=after["the 23 unseen"].mean())
+compare_guess(guess, after["the 23 with nobody"].mean())
+claim(right_on_nobody_before=before["the 23 with nobody"].mean())
+claim(right_on_nobody_now=after["the 23 with nobody"].mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 3, figsize=(9, 3), sharey=True)[1]
+axes = plt.subplots(1, 2, figsize=(7.2, 3), sharey=True)[1]
 for ax, name in zip(axes, groups, strict=True):
     ax.plot(["before", "after"], [before[name], after[name]], "o-", color="C0", alpha=0.8)
     ax.set(title=name, xlim=(-0.4, 1.4), ylim=(-4, 104))
     ax.axhline(50, color="0.4", linestyle=":")
 axes[0].set_ylabel("right (%); each line a seed")
-axes[0].figure.suptitle("640 short statements, and nobody is nobody")
-figure("mended", alt="On nobody all four rise to 100; on the other templates two rise, two fall.")
+axes[0].figure.suptitle("640 short statements, and nobody is read at position 1")
+figure("fixed", alt="On nobody all four rise to 100; on the other templates two rise, two fall.")
 
 # %% [markdown]
-# **From 40 % to 100, on the 23 as well.** On the other thirteen templates two networks gain and two lose: the mend is for the shortcut we found, and for no other. (Of two more test templates, most statements are now among the training statements but for the time, so even that picture flatters.)
+# **From 40 % to 100.** On the other thirteen templates two networks gain and two lose, which four seeds can't tell from nothing. (Of two of these templates, most statements are now in training but for the time, so even that picture flatters.)
 #
-# And we found the shortcut by looking at the test. Whether the mended networks are better on questions that nobody here has seen, only such questions can say.
+# And we found the shortcut by looking at the test. Whether the fixed networks are better on questions that no one here has looked at, only such questions can say.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.2 (investigate, 20 minutes).** Was it the *short* statements that helped, or only that there were more statements? Train causal networks, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) In which rows are all test templates still new? Which rows would you report?
+# > **Exercise 10e.2 (investigate, 20 minutes).** Was it the *short* statements that helped, or only that there were more statements? And do causal networks learn it, too? Train them, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) In which rows are all test templates still new? Which rows would you report?
 # >
 # > <details><summary>Hint</summary>To move the time, first take it off with <code>drop_time</code>, then put it at the end where it wasn't: <code>replace(one, text=…)</code>. Leave <em>this time</em> as it is, or write <em>today</em> for both.</details>
 # >
@@ -340,20 +360,20 @@ figure("mended", alt="On nobody all four rise to 100; on the other templates two
 # > model = fine_tune(attend_past, 0, train + timed)  # about ten seconds
 # > ```
 #
-# |added|*nobody*, seeds 0–3|all new templates, mean|
+# |added|*nobody* (all 64), seeds 0–3|the other thirteen templates, mean|
 # |---|---|---|
 # |nothing|||
 # |the 640 statements with a time, once more|||
 # |the same without their time|||
 # |the same with the time at the other end|||
 #
-# > <details><summary>What we found</summary>Nothing: 0, 84, 8, 5 on <em>nobody</em> and 83.0 on all. Once more: 92, 2, 3, 0 and 83.6, a lottery. Without their time: 91, 95, 95, 100 and 89.2. With the time at the other end: 50, 95, 95, 95 and 87.0. So sheer number was not the reason. (With the time at the other end seed 0 is right in half of the cases, on a template that it has been trained on.) Report the first two rows: all test templates are new there. In the third, three of them occur in part: report those apart, as above. In the last, three of the four with a time are in the training set, and one of validation: leave it out.</details>
+# > <details><summary>What we found</summary>Nothing: 0, 84, 8, 5 on <em>nobody</em> and 87.5 on the others. Once more: 92, 2, 3, 0 and 88.2, a lottery. Without their time: 91, 95, 95, 100 and 88.7. With the time at the other end: 50, 95, 95, 95 and 87.2. So sheer number was not the reason, and the fix is for <em>nobody</em> alone: the others hardly move. (With the time at the other end seed 0 is right in half of the cases, on a template that it has been trained on.) Report the first two rows: all test templates are new there. In the third, three of them occur in part: report those apart, as above. In the last, three of the four with a time are in the training set, and one of validation: leave it out.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks knew *nobody* in training, and for five of them it was *nobody at position 2*. A gap with nothing in it made them right.
-# - A way to find out: change one thing at a time, in statements made for the question. A table by template says where to ask.
-# - A mend: data that show what doesn't matter. It mends the shortcut that you know of.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and five of them only in its place. A gap with nothing in it made them right.
+# - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
+# - A fix: data that show what doesn't matter. It fixes the shortcut that you know of.
 #
-# **What still fails.** Here we could guess what to change, since we wrote the templates. In text that nobody wrote from templates you don't know in advance which shortcuts there are.
+# **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are.
