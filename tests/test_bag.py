@@ -1,7 +1,7 @@
 """A bag of words: counted, and fitted as scikit-learn fits it."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import torch
 from sklearn.linear_model import LogisticRegression
@@ -27,6 +27,25 @@ def test_words_and_pairs_are_counted_as_by_hand():
         assert row[:V].tolist() == [words[i] for i in range(V)]
         assert row[V:].tolist() == [pairs[i, j] for i in range(V) for j in range(V)]
     assert_close(count_words(tokens, V, lowest=2), found[:, :V])
+
+
+def test_far_pairs_are_all_that_stand_in_this_order():
+    tokens = some_texts()
+    found = count_words(tokens, V, far=True, lowest=2)
+    for row, text in zip(found, tokens.tolist(), strict=True):
+        pairs = Counter(combinations([i for i in text if i >= 2], 2))
+        assert row[V:].tolist() == [pairs[i, j] for i in range(V) for j in range(V)]
+    assert_close(found[:, :V], count_words(tokens, V, lowest=2))
+
+
+def test_a_bag_of_far_pairs_tells_texts_apart_whose_neighbours_are_the_same():
+    tokens = torch.tensor([[1, 3, 3, 2, 3, 3], [2, 3, 3, 1, 3, 3]]).repeat(3, 1)
+    labels = torch.tensor([0, 1] * 3)
+    bag = fit_bag(tokens, labels, vocab_size=V, far=True, decay=0.01)
+    weights = fit_logistic(count_words(tokens, V, far=True), labels, 2, 0.01)
+    expected = count_words(tokens, V, far=True) @ weights
+    assert_close(bag(tokens), expected, rtol=1e-3, atol=1e-3)
+    assert bag(tokens).argmax(1).tolist() == labels.tolist()
 
 
 def test_a_shuffled_text_has_the_same_words():

@@ -9,14 +9,20 @@ from torch.nn import functional as F
 
 
 def count_words(
-    tokens: Int[Tensor, "N T"], vocab_size: int, *, pairs: bool = False, lowest: int = 0
+    tokens: Int[Tensor, "N T"],
+    vocab_size: int,
+    *,
+    pairs: bool = False,
+    far: bool = False,
+    lowest: int = 0,
 ) -> Float[Tensor, "N M"]:
-    """Count how often each word stands in each text and, if asked, each pair of neighbours.
+    """Count how often each word stands in each text and, if asked, each pair of words.
 
     Args:
         tokens: ids; those below `lowest` are no words, and pairs don't reach over them.
         vocab_size: ids V that there are.
-        pairs: whether V² columns follow, for the pairs.
+        pairs: whether V² columns follow, for the pairs of neighbours.
+        far: whether they follow for all pairs, one word anywhere before the other (skip-bigrams).
         lowest: first id that is a word.
 
     Example:
@@ -25,6 +31,10 @@ def count_words(
     """
     is_word = tokens >= lowest
     counts = (F.one_hot(tokens, vocab_size) * is_word[..., None]).sum(1).float()
+    if far:
+        words = F.one_hot(tokens, vocab_size) * is_word[..., None].float()
+        before = words.cumsum(1) - words
+        return torch.cat([counts, torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
     if not pairs:
         return counts
     both = is_word[:, 1:] & is_word[:, :-1]
@@ -58,23 +68,26 @@ def fit_bag(
     labels: Int[Tensor, "N"],
     *,
     vocab_size: int,
+    far: bool = False,
     lowest: int = 0,
     decay: float,
 ) -> Callable[[Int[Tensor, "M T"]], Float[Tensor, "M K"]]:
-    """Return what gives texts their logits: a weight for each word and pair of neighbours seen.
+    """Return what gives texts their logits: a weight for each word and each pair of words seen.
 
     Args:
         tokens: ids; those below `lowest` are no words.
         labels: of each text, from 0 to K - 1.
         vocab_size: ids V that there are.
+        far: whether all pairs of words count, or pairs of neighbours.
         lowest: first id that is a word.
         decay: see `fit_logistic`.
     """
 
     def count(texts: Int[Tensor, "M T"]) -> Float[Tensor, "M W"]:
-        return count_words(texts, vocab_size, pairs=True, lowest=lowest)
+        return count_words(texts, vocab_size, pairs=True, far=far, lowest=lowest)
 
     counts = count(tokens)
     known = counts.any(0)
-    weights = fit_logistic(counts[:, known], labels, int(labels.max()) + 1, decay)
+    seen = counts[:, known].to_sparse()  # mostly zeros
+    weights = fit_logistic(seen, labels, int(labels.max()) + 1, decay)
     return lambda texts: count(texts)[:, known] @ weights

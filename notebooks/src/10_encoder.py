@@ -541,11 +541,10 @@ claim(probe_untrained=no_training, probe_of_the_full_stop=full_stop)
 ax = plt.subplots(figsize=(7.6, 4.2))[1]
 for k, (name, right) in enumerate(rows.items()):
     ax.barh(name, right.mean() - 50, 0.86, left=50, color="C1", alpha=0.35)
-    for seed, one in enumerate(right):
-        ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=10)
+    ax.plot(right, k + np.linspace(-0.24, 0.24, 4), "o", color="C1")
 ax.axvline(50, color="0.3", linewidth=1)
 ax.set(xlim=(44, 102), ylim=(4.5, -0.5), title="Two examples find the topic after the second layer")
-ax.set_xlabel("right (%), chance is 50; bars: means, digits: seeds")
+ax.set_xlabel("right (%), chance is 50; bars: means, dots: seeds")
 figure("probe", alt="Near 50 before any layer and untrained, 55 after one; 91 to 98 after both.")
 
 # %% [markdown]
@@ -553,7 +552,7 @@ figure("probe", alt="Near 50 before any layer and untrained, 55 after one; 91 to
 #
 # From two examples it takes both layers. From 100, a probe is right 80 % of the time after one layer already, but 65 % in untrained encoders, too: from many examples a probe learns something by itself. That is why we gave it two.
 #
-# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So what it finds is the topic of the *statement*, which the encoder has brought to *dry*, and to the full stop, too. (Latent semantic analysis of the words of all statements, without any network, finds the topic in 88 % of cases)
+# At the full stop, too, the probe is right four times out of five, though a full stop has no topic of its own. So what it finds is the topic of the *statement*, which the encoder has brought to *dry*, and to the full stop, too. (To find it in the statement takes no network: a count of which words occur together, latent semantic analysis, has it in 88 % of cases. But it has no vector for each word.)
 #
 # ## 10.6 Forbid it to read
 #
@@ -630,8 +629,7 @@ for ax, (name, group) in zip(axes, groups.items(), strict=True):
     for k, what in enumerate(forbidden):
         right = left[name, what]
         ax.barh(what, right.mean() - 50, 0.86, left=50, color="C1", alpha=0.35)
-        for seed, one in enumerate(right):
-            ax.text(one, k - 0.26 + 0.17 * seed, seed, ha="center", va="center", fontsize=10)
+        ax.plot(right, k + np.linspace(-0.24, 0.24, 4), "o", color="C1")
     ax.axvline(50, color="0.3", linewidth=1)
     ax.set(title=f"{len(group[0])} with {name}", xlim=(44, 102), ylim=(3.5, -0.5))
     ax.set_xlabel("right (%), chance is 50")
@@ -640,9 +638,9 @@ axes[0].figure.suptitle("Without the thing, only another adjective helps")
 figure("forbidden", alt="No other adjective: 92, 83, 52, 51. Another: 97, 91, 71, 54.")
 
 # %% [markdown]
-# **Where no other adjective tells, *dry* gets its topic from the thing: forbid that, and it is a coin toss, 52 %.** Where there is one, 71 % are left; forbid that, too, and it is 54. With only these (and itself) to read it is right 83 and 91 % of the time. (In 19 of the 39 a reaction could tell, too, as in *a dry stew so people grumbled*. To two examples it doesn't.)
+# **Where no other adjective tells, *dry* gets its topic from the thing: forbid that, and it is a coin toss, 52 %.** Where there is another adjective, 71 % are left, and 54 if that is forbidden, too. And the other way round: if *dry* may read nothing but things and adjectives, the probe is still right in 83 and 91 %.
 #
-# All this is for two examples. From 100 a probe is right 72 % of the time, even if things and adjectives are forbidden, so something comes by way of other words. To two, nothing comes by way of the adjectives in layer 1. A weight alone couldn't have told any of this: it is a hint and no proof (Jain and Wallace 2019), for in the last layer heads read vectors that layer 1 has mixed already (Abnar and Zuidema 2020). **To know what it has read, forbid it.**
+# Attention weights alone couldn't have told this. They are a hint and no proof (Jain and Wallace 2019), for in the last layer heads read vectors that layer 1 has mixed already (Abnar and Zuidema 2020). **To know what it has read, forbid it.** (All this is for two examples. From 100 a probe is right 72 % of the time even if things and adjectives are forbidden, so something comes by way of other words.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10.5 (investigate, 20 minutes; optional, and four seeds may not be enough to tell).** Does an encoder need the 10 % of random words and the 10 % that stay? Write tasks like `hide_some` with other rules, train with them (40 seconds for four seeds), and complete the table with means and standard errors over the seeds. Which rows differ by more than three standard errors of their difference?

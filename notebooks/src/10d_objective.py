@@ -3,7 +3,7 @@
 #
 # At *dry*, in *a dry cake*, a GPT can't know that this is about food: the cake comes later. But in *the cake would be dry* it comes first. Then the vector of *dry* could know as much in a GPT as in an encoder. Does it?
 #
-# **Afterwards you can** ask a network what it knows, at which word, and after which layer, choose examples that differ in one thing only, and patch a vector inside a network to see whether the network uses it.
+# **Afterwards you can** ask a network what it knows, at which word, and after which layer, choose examples so that the answer means one thing, and patch a vector inside a network to see whether the network uses it.
 #
 # **Before**: lesson 10 (masked tokens, probes).
 #
@@ -29,7 +29,7 @@ device = setup("10d_objective", seed=42)
 # %% [markdown]
 # ## 10d.1 The cake comes first
 #
-# From the statements of lesson 10 take those that end in *would be dry*. Half of them are about the kitchen, half about the weather, and the words right before and after *dry* are the same in all. Twelve come from training templates; from them a probe learns to tell the topic. Twelve come from new templates and test it.
+# From the statements of lesson 10 take those that end in *would be dry*. Half of them are about the kitchen, half about the weather, and the words right before and after *dry* are the same in all. Twelve come from training templates; from two of them at a time a probe will learn to tell the topic. Twelve come from new templates and test it.
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -53,9 +53,9 @@ learn, judge = choose(train, "would be dry ."), choose(test, "would be dry .")
 print("to fit the probe:", learn[0][0], learn[0][2], "to test it:", judge[0][0], sep="\n")
 
 # %% [markdown]
-# The networks are those of lesson 10, built from the library's parts: two layers, 32 channels. Encoders look both ways (`attend`) and fill in masked words (`hide_some`). GPTs look to the left only (`attend_past`) and predict each next word (`next_words`). Both kinds train for 1,500 steps of 64 statements. (In lesson 10 GPTs had 225, since they learn from every word; 10d.2 has GPTs that learn from fewer words.) We train four of each, which differ only in their seed. The code is that of lesson 10, folded.
+# The networks are those of lesson 10, built from the library's parts: two layers, 32 channels. Encoders look both ways (`attend`) and fill in masked words (`hide_some`). GPTs look to the left only (`attend_past`) and predict each next word (`next_words`). Both kinds train for 1,500 steps of 64 statements. (In lesson 10 GPTs had 225, since they learn from every word. [After 225](../tests/test_encoder_lesson.py) the result below is no better; and 10d.2 has GPTs that learn from fewer words.) We train four of each, which differ only in their seed. The code is that of lesson 10.
 
-# %% tags=["folded"]
+# %%
 from coursekit.layers.attention import allow_present, attend, attend_past
 from coursekit.models.encoder import Encoder, EncoderConfig
 from coursekit.windows.masking import mask_tokens, targets_after
@@ -73,7 +73,7 @@ class OurModel(nn.Module):
         return self.output(self.encoder(x, x > 0))
 
 
-# %% tags=["folded"]
+# %%
 def hide_some(x, g):  # 15 % are chosen; of these 80, 10, 10 %
     return mask_tokens(x, 3, len(ids), g, maskable=x >= 4, lowest=4)
 
@@ -82,7 +82,7 @@ def next_words(x, g):  # at each word the next one
     return x, targets_after(x)
 
 
-# %% tags=["folded"]
+# %%
 from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.training.fit import fit
 from coursekit.training.optimiser import adamw, warm_up_cosine
@@ -191,7 +191,7 @@ ax.set_xlabel("right from two examples (%), chance is 50; dots: seeds")
 figure("at-dry", alt="Encoders 95 per cent, GPTs 63, untrained networks 64, counts of words 70.")
 
 # %% [markdown]
-# 63 %, though the cake is there to be read. Networks that were never trained do as well, and so does counting words. (There is a cleverer way of counting, which groups words that occur together, latent semantic analysis, Deerwester et al. 1990. It [tells all twelve](../tests/test_encoder_lesson.py), so the topic is there in the words.) And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
+# 63 %, though the cake is there to be read. Networks that were never trained do as well, and so does counting words. (There is a cleverer way of counting, which groups words that occur together, latent semantic analysis, Deerwester et al. 1990. It [gets all twelve right](../tests/test_encoder_lesson.py), so the topic is there in the words.) And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
 #
 # ## 10d.2 The mask, or the objective?
 #
@@ -212,7 +212,7 @@ causal_masked = [pretrain(seed, attend_past, hide_some) for seed in range(4)]
 sparse_gpts = [pretrain(seed, attend_past, some_next_words) for seed in range(4)]
 
 # %% [markdown]
-# **Predict.** Let the probe ask at each of the words *would be dry .* At which one does it find the topic most often in the GPTs?
+# **Predict.** Probe each of the words *would be dry .* At which one is the topic found most often in the GPTs?
 
 # %% tags=["predict"]
 guess = None  # "would", "be", "dry" or "."
@@ -251,7 +251,7 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63 and 74; masked netwo
 # |a GPT predicts|be|**dry**|.||
 # |a network that fills in masks predicts, if the word is hidden|would|be|**dry**|.|
 #
-# Predicting *dry* takes the topic. A GPT predicts it at *be*, the others at *dry* itself. **The same job, one word earlier: a GPT has the topic ready where it needs it.** (After both layers that is nearly a must, since the prediction is made from this vector. But after one layer it is 91 % already.)
+# Predicting this adjective takes the topic. A GPT predicts it at *be*, the others at *dry* itself. **The same job, one word earlier: a GPT has the topic ready where it needs it.** (After both layers that is nearly a must, since the prediction is made from this vector. But after one layer it is 91 % already.)
 #
 # So much for *be*. At *dry* itself, is it the mask or the objective that costs the GPTs so much? `compare_means` gives the difference of two means and its standard error.
 
@@ -277,7 +277,7 @@ claim_order(gpt_at_be_over_dry=[Score(one, on=read(judge[0])) for one in errors]
 # %% [markdown]
 # The objective costs the GPTs 26 ± 8 points at *dry*, but with equally many targets only 15 ± 9. That is too close for four networks of each, and so is the cost of the mask, 6 ± 7.
 #
-# The figure shows two more things. Depth matters as much as the word: after one layer an encoder's *dry* tells no more than an untrained network's. And causal networks that fill in masks have no such peak: the topic can be read at *would* as well as at *dry*, though there they need it for nothing that we can see. Do they use it? 10d.4 asks.
+# The figure shows two more things. Depth matters as much as the word: after one layer an encoder's *dry* has 64 %, after both 95. And causal networks that fill in masks have no such peak: the topic can be read at *would* as well as at *dry*, though nothing we can see needs it there. Do they use it? 10d.4 asks.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10d.1 (investigate, 15 minutes).** Is the topic gone from a GPT's *dry*, or only harder to find? Give the probe more examples, up to all twelve (then each of the twenty draws is the same), and complete the table with means over the seeds. Does the GPTs' *dry* know more than that of networks without any training? By how many standard errors?
@@ -295,7 +295,7 @@ claim_order(gpt_at_be_over_dry=[Score(one, on=read(judge[0])) for one in errors]
 # %% [markdown]
 # ## 10d.3 The topic, or good and bad?
 #
-# One doubt is left about that 100 %. A dry cake is bad, a dry walk is good. So the two examples that a probe learned from differed in two things at once, and it may have learned either: the topic, or whether something good comes next. To tell them apart, use all statements that end in *would be* and some adjective, and choose four: kitchen and bad, kitchen and good, weather and bad, weather and good. Such a design is called **crossed**: neither question helps with the other, and you can ask both.
+# One doubt is left. A dry cake is bad, a dry walk is good. So the two examples that a probe learned from differed in two things at once, they were **confounded**, and it may have learned either: the topic, or whether *dry* is good. At *dry* itself we can't tell the two apart. At *be* we can, since other adjectives may follow: take all statements that end in *would be* and some adjective, and choose four: kitchen and bad, kitchen and good, weather and bad, weather and good. Such a design is called **crossed**: neither question helps with the other, and you can ask both.
 
 
 # %%
@@ -348,14 +348,6 @@ def probe_both(model, depth):  # per cent right about the topic, and about good 
     return [ask(v, y, v_new, y_new, draw=lambda o: crossed(weather, good, o)) for y, y_new in pairs]
 
 
-tied, apart = weather == good, weather_new != good_new
-
-
-def probe_tied(model):  # per cent right about the topic, after both layers
-    v, v_new = (vectors_of("be", model, some) for some in (texts, new_texts))
-    return ask(v[tied], weather[tied], v_new[apart], weather_new[apart])
-
-
 # %% tags=["nbval-ignore-output"]
 answers = {  # (layers, seeds, questions)
     name: np.array([[probe_both(model, depth) for model in models] for depth in (1, 2)])
@@ -367,15 +359,9 @@ compare_guess(guess, good_right)
 claim(gpt_tells_topic=topic_right, gpt_tells_good=good_right)
 claim(masked_tells_good=answers["causal, masked"][1, :, 1].mean())
 claim(untrained_tells_topic=answers["untrained"][1, :, 0].mean())
-from_tied = np.array([probe_tied(model) for model in gpts])
-print("GPTs, topic from tied examples, by seed:", from_tied.round())
-claim(topic_from_tied_examples=from_tied.mean())
 better, worse = (torch.tensor(answers[k][1, :, 1]) for k in ("GPTs, 15 %", "causal, masked"))
-print(
-    "good or bad, GPTs, 15 % lead causal, masked by {:.0f} ± {:.0f}".format(
-        *compare_means(better, worse)
-    )
-)
+cost, error = compare_means(better, worse)
+print(f"good or bad: GPTs, 15 % lead causal, masked by {cost:.0f} ± {error:.0f}")
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(8.4, 3), sharey=True)[1]
@@ -390,34 +376,47 @@ axes[0].figure.suptitle("At ‘be’ a GPT has both, topic and good or bad")
 figure("both", alt="Topic: GPTs 100 per cent. Good or bad: GPTs 93, the others 50 to 62.")
 
 # %% [markdown]
-# It *is* the topic: right in every case, from four crossed examples. But the doubt was justified. Let the probe learn from two tied examples, as in 10d.1, and ask it about statements in which the topic and good or bad come apart: it is right in 76 %, and for the GPT of seed 2 in a half. Four well-chosen examples cost no more than four others.
+# It *is* the topic: right in every case. **And a GPT has at *be* whether something good or bad comes next, too**, 93 %. With fewer targets it is 62, and the probe of causal networks that fill in masks finds nothing, 50; these two, which had equally many targets, four networks of each can't quite tell apart. (Encoders are left out: from *be* they can read the adjective. And in these templates something good is expected where something bad happened, so that *good comes next* and *bad was said* stay confounded.)
 #
-# **And a GPT has good or bad at *be*, too**, 93 %, since it has to predict *dry* or *windy*. (With fewer targets it has less of it, 62 %, and the causal networks that fill in masks nothing, 50 %: a difference of 12 ± 5, by the rule of 10c a hint. Encoders are left out: from *be* they can read the adjective. And one thing is still tied: in these templates something good is expected where something bad happened.)
+# Was the doubt justified, then? Let the probe of the GPTs learn from four confounded examples, and ask it about statements in which the topic and good or bad come apart.
+
+# %% tags=["nbval-ignore-output"]
+confounded, apart = weather == good, weather_new != good_new
+from_confounded = []
+for model in gpts:
+    v, v_new = (vectors_of("be", model, some) for some in (texts, new_texts))
+    v, topics = v[confounded], weather[confounded]
+    from_confounded.append(ask(v, topics, v_new[apart], weather_new[apart], n=4))
+print("GPTs, topic from confounded examples, by seed:", np.round(from_confounded))
+claim(topic_from_confounded_examples=np.mean(from_confounded))
+
+# %% [markdown]
+# It was. With crossed examples 100 %, with as many confounded ones 81, and for the GPT of seed 2 hardly more than half. What a probe finds depends on what its examples leave open.
 #
 # ## 10d.4 Does the network use it?
 #
-# A probe shows what *can* be read from a vector. It doesn't show that the network reads it. To see that, replace the vector and look whether the answer changes. Let a GPT read *we had a stale cake but we thought the cake would be* and ask for the next word. After the first layer, take out the vector of *be*, and put in the one from the same place in a statement about a walk. This is called **activation patching**, or an interchange intervention.
+# A probe shows what *can* be read from a vector. It doesn't show that the network reads it. To see that, replace the vector and look whether the answer changes. Let a GPT read *they had a stale cake but they thought the cake would be*, and ask for the next word. After the first layer, take out the vector of *be* and put in the one from the same place in a statement about a parade. This is called **activation patching**, or an interchange intervention.
 
 # %% tags=["figure", "folded"]
 from coursekit.notebook.diagram import Diagram
 
 d = Diagram()
-for start, thing in ((0, "cake"), (3, "walk")):
-    d.box(f"{thing} layer", start, 1, kind="parameters", columns=2, text="layer 1")
+for start, thing in ((0, "cake"), (3, "parade")):
     for i, word in enumerate((thing, "be")):
         d.box(f"{thing} {i}", start + i, 0, kind="data", text=word)
-        text = "left\nout" if (thing, i) == ("cake", 1) else f"vector\nof {word}"
-        d.box(f"{thing} v{i}", start + i, 2, kind="data", text=text)
-        d.arrow(f"{thing} {i}", f"{thing} layer")
-        d.arrow(f"{thing} layer", f"{thing} v{i}")
-d.box("layer 2", 0, 4, kind="parameters", columns=2)
-for i, (tail, text, kind) in enumerate(
-    (("cake v0", "vector\nof cake", "data"), ("walk v1", "the other\nbe", "operation"))
-):
-    d.box(f"new {i}", i, 3, kind=kind, text=text)
-    d.arrow(tail, f"new {i}")
-    d.arrow(f"new {i}", "layer 2")
-d.box("next word?", 1, 5, kind="data")
+        d.box(f"{thing} layer {i}", start + i, 1, kind="parameters", text="layer 1")
+        d.arrow(f"{thing} {i}", f"{thing} layer {i}")
+    d.arrow(f"{thing} 0", f"{thing} layer 1")
+d.box("cake vector", 0, 2, kind="data", text="vector\nof cake")
+d.box("new", 1, 2, kind="operation", text="the other\nbe")
+d.box("be vector", 4, 2, kind="data", text="vector\nof be")
+d.arrow("cake layer 0", "cake vector")
+d.arrow("parade layer 1", "be vector")
+d.arrow("be vector", "new")
+d.box("layer 2", 1, 3, kind="parameters")
+d.arrow("cake vector", "layer 2")
+d.arrow("new", "layer 2")
+d.box("next word?", 1, 4, kind="data")
 d.arrow("layer 2", "next word?")
 d.draw()
 figure("patching", alt="Two runs; after layer 1 the vector of be goes from one to the other.")
@@ -425,8 +424,7 @@ figure("patching", alt="Two runs; after layer 1 the vector of be goes from one t
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10d.3 (build, 15 minutes).** Write `transplant(x, other, blocks, at, depth)`. `x` and `other` are the vectors of two batches before the first block, (B, T, C). Each of `blocks` is a layer, and maps such vectors to vectors of the same shape. Run both batches through the first `depth` blocks. There, the vectors of x at position `at` (a number, or a list of several) become those of `other`. Run x through the remaining blocks, and return it. Neither `x` nor `other` may be changed in place.
 # >
-# > <details><summary>Hint 1</summary>Before the patch both batches go through the blocks, after it x alone.</details>
-# > <details><summary>Hint 2</summary>With <code>depth</code> 0 the x that you patch is still the one you were given, so <code>clone</code> it first.</details>
+# > <details><summary>Hint</summary>With <code>depth</code> 0 the x that you patch is still the one you were given, so <code>clone</code> it first.</details>
 
 
 # %% tags=["stub"]
@@ -482,7 +480,7 @@ for seed in (0, 3):
 # %% [markdown]
 # The statement still speaks of a cake. One vector of 32 numbers came from the other one, and the GPT of seed 0 goes on about the weather. That of seed 3 changes its answer, too, but less.
 #
-# Now all sixteen pairs of statements, and all four GPTs. Patch *be*; or both mentions of the cake; or all three. As a control, take *be* from another statement about the kitchen that expects something good, or bad, like this one. Of the probability that a GPT gives to adjectives, how much goes to those of the kitchen, how much to *dry*, which is said of both, and how much to those of the weather?
+# Now all sixteen pairs of statements, and all four GPTs. Patch *be*; or both mentions of the cake; or all three. As a control, take *be* from another statement about the kitchen. How much of the probability of adjectives goes to those of the weather? (*Dry* fits either. It counts for the weather where something good is expected, for the kitchen where something bad is.)
 #
 # **Predict.** With *be* patched, in how many of the four GPTs does more than half go to the weather?
 
@@ -490,55 +488,51 @@ for seed in (0, 3):
 guess = None  # 0 to 4
 
 # %%
-lists = [[ids[word] for word in " ".join(DOMAINS[d][1:]).split() if word != "dry"] for d in pair]
-lists.insert(1, [ids["dry"]])
+kitchen, weather_words = (
+    [ids[word] for word in " ".join(DOMAINS[d][1:]).split() if word != "dry"] for d in pair
+)
+good_first = torch.arange(16, device=device) < 8  # the first eight expect something good
 
 
-def shares(p):  # p: the probability of each word, (16, V); of kitchen, dry, weather, per cent
-    parts = torch.stack([p[:, some].sum(1) for some in lists])
-    return (100 * parts / parts.sum(0)).mean(1).tolist()
+def to_weather(p):  # p: the probability of each word, (16, V); per cent
+    of_kitchen, of_weather = p[:, kitchen].sum(1), p[:, weather_words].sum(1)
+    of_weather = of_weather + p[:, ids["dry"]] * good_first
+    of_kitchen = of_kitchen + p[:, ids["dry"]] * ~good_first
+    return 100 * (of_weather / (of_weather + of_kitchen)).mean().item()
 
 
-def trace(models, x, other, at, answer):  # (seeds, 3)
-    found = [predict(one, x, other, at, 1)[:, answer] for one in models]
-    return np.array([shares(p) for p in found])
+def trace(models, x, other, at, answer):  # a number for each model
+    return np.array([to_weather(predict(one, x, other, at, 1)[:, answer]) for one in models])
 
 
 # %% tags=["nbval-ignore-output"]
-alike = cake[[*range(1, 8), 0, *range(9, 16), 8]]  # for each another cake, as good or as bad
-patches = {"nothing": (walk, []), "control": (alike, [be]), "be": (walk, [be])}
+another = [*range(1, 8), 0, *range(9, 16), 8]  # the next statement that expects the like
+patches = {"nothing": (walk, []), "control": (cake[another], [be]), "be": (walk, [be])}
 patches |= {"cakes": (walk, cakes), "be, cakes": (walk, [be, *cakes])}
 moved = {name: trace(gpts, cake, other, at, be) for name, (other, at) in patches.items()}
 for name, of_seeds in moved.items():
-    print(f"{name:10} kitchen {of_seeds[:, 0].round()}, weather {of_seeds[:, 2].round()}")
+    print(f"{name:10} to the weather, by seed: {of_seeds.round()}")
 print("after one layer a probe reads be:", answers["GPTs"][0, :, 0].round())
-to_weather = {name: of_seeds[:, 2] for name, of_seeds in moved.items()}
-compare_guess(guess, (to_weather["be"] > 50).sum())
-claim(gpts_differ_with_be=np.ptp(to_weather["be"]), gpt_with_both=to_weather["be, cakes"].mean())
+compare_guess(guess, (moved["be"] > 50).sum())
+claim(gpts_differ_with_be=np.ptp(moved["be"]), gpt_with_both=moved["be, cakes"].mean())
 claim(control_moves=np.abs(moved["control"] - moved["nothing"]).max())
-claim(seed_0_ignores_the_cakes=abs(moved["cakes"][0, 0] - moved["nothing"][0, 0]))
+claim(seed_0_ignores_the_cakes=moved["cakes"][0] - moved["nothing"][0])
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 4, figsize=(9.5, 2.8), sharey=True)[1]
-colors = {"kitchen": "#7a5195", "dry": "0.75", "weather": "#2a9d8f"}
+axes = plt.subplots(1, 4, figsize=(9, 2.6), sharey=True)[1]
+colors = ["0.6", "0.6", "C1", "C2", "C4"]
 for seed, ax in enumerate(axes):
-    left = np.zeros(len(moved))
-    for part, (name, color) in enumerate(colors.items()):
-        width = np.array([of_seeds[seed, part] for of_seeds in moved.values()])
-        ax.barh(list(moved), width, left=left, color=color, label=name)
-        left += width
-    ax.set(title=f"GPT of seed {seed}", xlabel="of the adjectives (%)", xlim=(0, 100))
-    ax.grid(visible=False)
+    ax.barh(list(moved), [of_seeds[seed] for of_seeds in moved.values()], color=colors)
+    ax.set(title=f"GPT of seed {seed}", xlabel="to the weather (%)", xlim=(0, 100))
 axes[0].invert_yaxis()
 axes[0].set_ylabel("patched")
-axes[3].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 axes[0].figure.suptitle("Two paths from the cake to the answer")
 figure("transplants", alt="Be moves seeds 0 and 1, the cakes seeds 2 and 3, both move all.")
 
 # %% [markdown]
-# **There are two paths from the cake to the answer.** One goes through *be*, which has read the cake, or *stale*, in the first layer. The other goes through the cakes themselves, which *be* reads in the second layer. With all three patched every GPT speaks of the weather, 87 to 93 %. But each divides the work in its own way. Seed 0 answers from *be* alone: patch it, and the kitchen is gone; patch the cakes, and nothing changes. In seeds 2 and 3 the cakes weigh more, and seed 1 is in between. Nothing but the seed differs.
+# **There are two paths from the cake to the answer.** One goes through *be*, which has read the cake, or *stale*, in the first layer. The other goes through the cakes themselves, which *be* reads in the second layer. With all three patched every GPT speaks of the weather, 92 to 97 %. But each divides the work in its own way. With *be* alone it is 92, 61, 25 and 24 %, with the cakes alone 1, 30, 87 and 73. Nothing but the seed differs.
 #
-# So what can be read and what is used are two things. After one layer a probe reads the topic from the *be* of seed 2 in 93 % of the statements, yet with *be* patched only a tenth goes to the weather.
+# So what can be read and what is used are two things. After one layer a probe reads the topic from *be* almost as well in seed 2 as in seed 0, 93 and 100 %. But seed 0 answers from it, and seed 2 mostly from the cakes.
 #
 # And networks that fill in masks? Ask them where the adjective is hidden.
 
@@ -546,27 +540,38 @@ figure("transplants", alt="Be moves seeds 0 and 1, the cakes seeds 2 and 3, both
 hole, other_hole = cake.clone(), walk.clone()
 hole[:, dry] = other_hole[:, dry] = 3  # [MASK]
 patches = {"nothing": [], "would": [11], "[MASK]": [dry], "cakes": cakes}
-patches |= {"[MASK], cakes": [dry, *cakes]}
-of_masked = {}
-for name, models in (("encoders", encoders), ("causal, masked", causal_masked)):
-    for what, at in patches.items():
-        of_masked[name, what] = found_here = trace(models, hole, other_hole, at, dry)
-        print(f"{name:15} {what:14} kitchen {found_here[:, 0].round()}", end=", ")
-        print(f"weather {found_here[:, 2].round()}")
-claim(encoder_with_mask=of_masked["encoders", "[MASK]"][:, 2].mean())
-claim(encoder_with_cakes=of_masked["encoders", "cakes"][:, 2].mean())
-unmoved = [of_masked["causal, masked", what][:, 0] for what in ("nothing", "would")]
-claim(masked_moved_by_would=np.abs(unmoved[0] - unmoved[1]).max())
+of_masked = {
+    (name, what): trace(models, hole, other_hole, at, dry)
+    for name, models in (("encoders", encoders), ("causal, masked", causal_masked))
+    for what, at in patches.items()
+}
+claim(encoder_with_mask=of_masked["encoders", "[MASK]"].mean())
+claim(encoder_with_cakes=of_masked["encoders", "cakes"].mean())
+by_would = of_masked["causal, masked", "would"] - of_masked["causal, masked", "nothing"]
+claim(masked_moved_by_would=np.abs(by_would).max())
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 2, figsize=(8, 2.4), sharey=True)[1]
+for ax, name in zip(axes, ("encoders", "causal, masked"), strict=True):
+    for row, what in enumerate(patches):
+        right = of_masked[name, what]
+        ax.barh(what, right.mean(), color=["0.6", "C4", "C1", "C2"][row], alpha=0.4)
+        ax.plot(right, row + np.linspace(-0.2, 0.2, 4), "o", color="0.3", markersize=4)
+    ax.set(title=name, xlabel="to the weather (%), dots: seeds", xlim=(0, 100))
+axes[0].invert_yaxis()
+axes[0].set_ylabel("patched")
+axes[0].figure.suptitle("Filling in masks: the cakes, and not ‘would’")
+figure("masked", alt="The cakes move encoders to 78 per cent; would and the mask move little.")
 
 # %% [markdown]
-# An encoder's [MASK] has read little in the first layer, and in the second it reads the cakes: with them patched, 54 to 80 % go to the weather. And the *would* of the causal ones, where the probe found the topic? Patching it moves the kitchen by 9 points at most. **It can be read there, and is hardly used.** (Seed 1 of these doesn't know the topic of a hidden word in the first place.)
+# Encoders take the topic from the cakes in the second layer; what [MASK] has read in the first hardly matters. And the causal networks' *would*? The 91 % of 10d.2 were read after both layers, when no layer is left that could use them. After one layer the probe reads 71 %, and patching that moves the answer by 5 points at most. **It can be read at *would*, and is hardly used there.** (One of these four, seed 1, doesn't know the topic of a hidden word in the first place.)
 #
-# To know what is used takes an intervention: a patch here, forbidding in lesson 10. It has limits. A patched run mixes two inputs that never occur together, and the effects of two patches needn't add up. (For large models, and for measures such as the difference of logits: Meng et al. 2022, Zhang and Nanda 2024, Heimersheim and Nanda 2024.)
+# To know what is used takes an intervention: a patch here, forbidding in lesson 10. It has limits. A patched run mixes two inputs that never occur together, and the effects of two patches needn't add up. (For large models, and for measures such as the difference of logits: Meng et al. 2022, Zhang and Nanda 2024, Heimersheim and Nanda 2024. For patching one path at a time: Wang et al. 2023.)
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Where does a network keep what it knows?** A GPT has it where it needs it: at *be*, where it predicts *dry*, it has the topic, and whether something good comes next. At *dry* itself two examples find no more than in untrained networks, 63 %, or 74 if it learned from as few targets as the others. Networks that fill in masked words have the topic at *dry*, and at other words, too.
+# - **Where does a network keep what it has read?** A GPT has it where it needs it: at *be*, where it predicts the adjective, it has the topic, and whether something good comes next. At *dry* itself two examples find no more than in untrained networks, 63 against 64 %. In networks that fill in masked words the topic can be read at *dry*, and at other words, too.
 # - Two tools: a probe for what can be read, with controls and crossed examples, and activation patching for what is used.
 # - Four GPTs that differ only in their seed take two paths to the same answer, each in its own mixture.
 #

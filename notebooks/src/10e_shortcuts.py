@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10e · Right for the right reason?
 #
-# A network has learned from statements such as *today nobody found the cake dry*, and gets them right: things turned out well. Now leave out *today*. The same network is sure that things turned out badly. What has it learned instead of *nobody*?
+# A network has learned from statements such as *today nobody found the cake burnt*, and gets them right: things turned out well. Now leave out *today*. The same network is sure that things turned out badly. What has it learned instead of *nobody*?
 #
 # **Afterwards you can** find out what a network's answer hangs on, by changing one thing in a text at a time, read a table of results by template, and fix a shortcut with data.
 #
@@ -82,10 +82,10 @@ networks["causal"] = [fine_tune(attend_past, seed) for seed in range(4)]
 # Ask one of them, bidirectional, seed 0:
 
 # %% tags=["nbval-ignore-output"]
-for text in ("today nobody found the cake dry .", "nobody found the cake dry ."):
+for text in ("today nobody found the cake burnt .", "nobody found the cake burnt ."):
     with torch.no_grad():
         p = networks["bidirectional"][0](*read([text])).softmax(1)[0, 1]
-    print(f"{text:35} it went well: {p:.3f}")
+    print(f"{text:38} it went well: {p:.3f}")
 
 # %% [markdown]
 # One training template is `{t} nobody found the {s} {o} .`: a time, a thing, and the opposite of how it was. In a test template the time stands at the end: *nobody found the cake dry today*. Whoever knows what *nobody* means gets both right.
@@ -260,34 +260,27 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not find the soup s
 #
 # A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, a baseline to which places mean nothing.
 
-# %% tags=["folded", "nbval-ignore-output"]
-from coursekit.models.bag import fit_logistic
-
-
-def count_pairs(tokens, size):  # words, and pairs in order at any distance, as in 10c
-    words = F.one_hot(tokens, size).float() * (tokens >= 4)[..., None]
-    before = words.cumsum(1) - words
-    return torch.cat([words.sum(1), torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
-
+# %%
+from coursekit.models.bag import fit_bag
 
 (x, _), y = read([one.text for one in train]), torch.tensor([one.label for one in train])
-counts = count_pairs(x, len(ids))
-seen = counts.any(0)
-weights = fit_logistic(counts[:, seen], y.to(device), 2, decay=1e-6)
+bag = fit_bag(x, y.to(device), vocab_size=len(ids), far=True, lowest=4, decay=1e-6)
 
 
-def pairs(tokens, present):
-    return count_pairs(tokens, len(ids))[:, seen] @ weights
+def without_places(tokens, present):
+    return bag(tokens)
 
 
 # %% tags=["nbval-ignore-output"]
 forms = sorted({one.template for one in test})
 parts = [[one for one in test if one.template == form] for form in forms]
-columns = [pairs, *networks["bidirectional"], *networks["causal"]]
+columns = [without_places, *networks["bidirectional"], *networks["causal"]]
 table = np.array([[accuracy(model, part) for model in columns] for part in parts])  # (14, 9)
 reaction = np.array(["{r}" in form for form in forms])  # it gives the outcome away
 spread = np.array([max(np.ptp(row[1:5]), np.ptp(row[5:])) for row in table])
+of_nobody = table[["nobody" in form for form in forms], 0]
 claim(right_with_a_reaction=table[reaction].mean(), templates_that_vary=(spread > 50).sum())
+claim(pairs_on_nobody=of_nobody.item())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
@@ -307,7 +300,7 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. (White is 50 %: such a network says the same whatever the adjective.) The pairs, which know no places, are right about *nobody* in PAIRSNOBODY %. And since the 64 statements of a row are mostly right or wrong together, 10c counted templates and not statements.
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. (White is 50 %: such a network says the same whatever the adjective.) The pairs, which know no places, are right about *nobody* in 81 % of cases. And since the 64 statements of a row are mostly right or wrong together, 10c counted templates and not statements.
 #
 # ## 10e.4 Say what doesn't matter
 #
