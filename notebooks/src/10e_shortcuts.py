@@ -135,7 +135,7 @@ figure("equal-in-training", alt="Eight lines start near 100; they end anywhere f
 #
 # ## 10e.2 Change one thing
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one. They must be new, too: of the 64 test statements with *nobody* we keep those that occur in training in no wording, with or without a time.
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one. They must be new, too, so of the 64 test statements with *nobody* we keep those that don't occur in training, neither with a time nor without.
 
 
 # %%
@@ -160,10 +160,10 @@ for part in (fresh, reword(""), reword("today")):
     print(part[5].text)
 
 # %% [markdown]
-# **Predict.** What does a network need before *nobody*, to be right: a time, any word, or nothing?
+# **Predict.** What does a network need before *nobody*, to be right: a time, another word, or nothing?
 
 # %% tags=["predict"]
-guess = None  # "a time", "any word" or "nothing"
+guess = None  # "a time", "another word" or "nothing"
 
 # %% tags=["nbval-ignore-output"]
 asks = {"nobody … today": fresh, "nobody …": reword(""), "today nobody …": reword("today")}
@@ -171,17 +171,16 @@ asks |= {"people nobody …": reword("people"), "we nobody …": reword("we")}
 answers = {text: np.concatenate([*score(part).values()]) for text, part in asks.items()}
 for text, one in answers.items():
     print(f"{text:17}", *(f"{number:4.0f}" for number in one))
-enough = {"a time": "today nobody …", "any word": "people nobody …", "nothing": "nobody …"}
-enough = {need: answers[text].min() > 80 for need, text in enough.items()}
-compare_guess(guess, max((need for need in enough if enough[need]), key=list(enough).index))
+needs = {"nothing": "nobody …", "another word": "people nobody …", "a time": "today nobody …"}
+compare_guess(guess, next(need for need in needs if answers[needs[need]].min() > 80))
 claim(wrong_without_a_word=(answers["nobody …"] < 10).sum())
 claim(right_with_today=answers["today nobody …"].min())
 claim(right_with_people=answers["people nobody …"].min())
 
 # %% [markdown]
-# The time at the end matters little: for seven of eight *nobody found the cake dry* is as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* is no English, and does just as well. (*We* does, too, for all but one.)
+# The time at the end matters little: for seven of eight *nobody found the cake dry* is as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* is no English, and does just as well. (*We* does, too, for all networks but one.)
 #
-# So is it a word at all that they need? When something comes before it, *nobody* moves from position 1 to position 2, and all other words move with it (`[CLS]` is at 0). So move them and put nothing in front: leave a gap at position 1, of padding, which no one may read. And as a control, leave it at position 2, so that *nobody* stays and the others move.
+# So is it a word at all that they need? When something comes before it, *nobody* moves from position 1 to position 2, and all other words move with it (`[CLS]` is at 0). An encoder adds to each word a vector for its position (lesson 10), so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front: leave a gap at position 1, of padding, which no one may read. And why stop at one?
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at`, that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
@@ -206,40 +205,42 @@ def leave_gap(x, at, fill):
 # %% tags=["nbval-ignore-output"]
 gap = answer_or(leave_gap, exercises.insert_gap)  # the course's until yours is there
 labels = torch.tensor([one.label for one in fresh], device=device)
-gaps = {"nobody (gap) …": [2], "(gap) nobody …": [1], "(gap) (gap) nobody …": [1, 1]}
-for text, places in gaps.items():
+
+
+def read_with_gaps(places):  # right, for each network
     tokens, present = read([one.text for one in reword("")])
     for at in places:
         tokens, present = gap(tokens, at, 0), gap(present, at, False)
-    with torch.no_grad():  # the last token that is present is still the full stop
+    with torch.no_grad():  # pool finds the last token that is present, still the full stop
         says = [one(tokens, present).argmax(1) for some in networks.values() for one in some]
-    answers[text] = np.array([100 * (one == labels).double().mean().item() for one in says])
-    print(f"{text:21}", *(f"{number:4.0f}" for number in answers[text]))
-claim(right_with_a_gap=answers["(gap) nobody …"].min())
-claim(right_with_two_gaps=answers["(gap) (gap) nobody …"].min())
-claim(partly_with_a_gap_behind=answers["nobody (gap) …"].mean())
+    return np.array([100 * (one == labels).double().mean().item() for one in says])
+
+
+moved = np.array([read_with_gaps([1] * n) for n in range(7)])  # (gaps, networks)
+for n, one in enumerate(moved):
+    print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
+behind = read_with_gaps([2])
+print("gap behind ", *(f"{number:4.0f}" for number in behind))
+claim(right_with_a_gap=moved[1].min(), right_with_two_gaps=moved[2].min())
+claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=behind.mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(7.8, 4.3))[1]
-rows = sorted(answers, key=lambda text: not text.startswith("nobody"))  # position 1 on top
-for row, text in enumerate(rows):
-    one = answers[text]
-    ax.plot(one[:4], row + np.linspace(-0.24, -0.06, 4), "o", color="C0", alpha=0.8)
-    ax.plot(one[4:], row + np.linspace(0.06, 0.24, 4), "o", color="C1", alpha=0.8)
-ax.axhspan(-0.5, 2.5, color="C3", alpha=0.08)
-ax.text(30, 0.5, "nobody at position 1", color="C3", ha="center", va="center")
-ax.text(30, 4, "nobody further on", color="0.35", ha="center", va="center")
-ax.text(16, 6.4, "bidirectional", color="C0", ha="center")
-ax.text(36, 6.4, "causal", color="C1", ha="center")
-ax.set_yticks(range(len(rows)), rows)
-ax.set(xlim=(-4, 104), ylim=(7.5, -0.5), xlabel="right, each dot a network (%)")
-ax.set_title("Not the word in front: the place")
-figure("place", alt="Nobody at position 1: 0 to 96 per cent. Further on, nearly all above 85.")
+ax = plt.subplots(figsize=(7.6, 3.6))[1]
+for k, one in enumerate(moved.T):
+    ax.plot(range(1, 8), one, "o-", color="C0" if k < 4 else "C1", alpha=0.7)
+ax.axvspan(1.6, 3.4, color="C2", alpha=0.12)
+ax.text(2.5, 30, "where training\nasks about it", color="C2", ha="center")
+ax.text(6.9, 108, "bidirectional", color="C0", ha="right")
+ax.text(1, 108, "causal", color="C1")
+ax.axhline(50, color="0.4", linestyle=":")
+ax.set(xlabel="position of nobody", ylabel="right (%); each line a network", ylim=(-4, 118))
+ax.set_title("They know nobody where training showed it")
+figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right**, and with two gaps as well. With the gap *behind* nobody the five are in between: it is not the place of *nobody* alone, but of the other words, too. So what these five have learned is not what *nobody* means. They have learned what it means in the places where training showed it. (An encoder adds to each word a vector for its position, so that to a layer *nobody* at 1 and at 2 are two inputs. Sinha et al. 2022 find the same in large models.)
+# **With a gap in front, in which there is nothing to read, all eight are right.** So it was never the word *today*: it was the places. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart, also the three that seemed to know it at position 1: at 7 they are right in a third of the cases, on average. (With the gap *behind* nobody, which moves all words but this one, they are in between: it is the places of the other words, too. Sinha et al. 2022 find such things in large models.)
 #
-# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` But there the reaction, *people smiled* or *people grumbled*, gives the outcome away, and a network needn't look at *nobody*. That is probably why: a network takes whatever answers the question. This is **shortcut learning**. The training data didn't ask for more, and the test has.
+# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` But there the reaction, *people smiled* or *people grumbled*, gives the outcome away, and a network needn't look at *nobody*. That is probably why the five don't know it there: a network takes whatever answers the question. This is **shortcut learning**. No training statement asked for more.
 #
 # **Your turn.** Write statements, and the eight networks vote. Can you find one on which they disagree?
 
@@ -258,7 +259,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not find the soup s
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
 #
-# A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, a baseline to which places mean nothing.
+# A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, a baseline that doesn't know at which place a word stands.
 
 # %%
 from coursekit.models.bag import fit_bag
@@ -300,11 +301,11 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. (White is 50 %: such a network says the same whatever the adjective.) The pairs, which know no places, are right about *nobody* in 81 % of cases. And since the 64 statements of a row are mostly right or wrong together, 10c counted templates and not statements.
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs, to which the place is nothing, are right about *nobody* in 81 % of cases. (And since the 64 statements of a row tend to be right or wrong together, 10c counted templates and not statements.)
 #
 # ## 10e.4 Say what doesn't matter
 #
-# How do you tell a network that the place doesn't matter? Show it. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. Adding reworded copies of the data is called **data augmentation**. (The other cure is a network that knows no absolute positions, only distances, as most of today's do: rotary positions, Su et al. 2021.)
+# How do you tell a network that the place doesn't matter? Show it more places. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. Adding reworded copies of the data is called **data augmentation**. (The other cure is a network that knows no absolute positions, only distances, as most of today's do: rotary positions, Su et al. 2021.)
 
 # %% tags=["nbval-ignore-output"]
 timed = [one for one in train if "{t}" in one.template]
@@ -340,7 +341,7 @@ axes[0].figure.suptitle("640 short statements, and nobody is read at position 1"
 figure("fixed", alt="On nobody all four rise to 100; on the other templates two rise, two fall.")
 
 # %% [markdown]
-# **From 40 % to 100.** On the other thirteen templates two networks gain and two lose, which four seeds can't tell from nothing. (Of two of these templates, most statements are now in training but for the time, so even that picture flatters.)
+# **From 40 % to 100**, at position 1. (Was it the places, or just more statements? Exercise 10e.2.) On the other thirteen templates two networks gain and two lose, which four seeds can't tell from nothing. (Of two of these templates, most statements are now in training but for the time, so even that picture flatters.)
 #
 # And we found the shortcut by looking at the test. Whether the fixed networks are better on questions that no one here has looked at, only such questions can say.
 
@@ -365,7 +366,7 @@ figure("fixed", alt="On nobody all four rise to 100; on the other templates two 
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and five of them only in its place. A gap with nothing in it made them right.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it at the places where training asked about it. Elsewhere some are right, some are wrong, and a gap with nothing in it makes the difference.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
 # - A fix: data that show what doesn't matter. It fixes the shortcut that you know of.
 #
