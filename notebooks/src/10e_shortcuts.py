@@ -129,7 +129,7 @@ axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
 
 # %% [markdown]
-# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, for guessing gives 50: such a network ignores *nobody* and goes by *dry*. Nothing but the seed decided which does. (This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs alike but for the seed. On sentences like those of training they were nearly equal, on one kind of new ones right in 0 to 66 % of cases.)
+# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, for guessing gives 50: such a network ignores *nobody* and goes by *dry*. Nothing but the seed decided which does. (This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal, on one kind of new ones right in 0 to 66 % of cases.)
 #
 # Which rule have they learned?
 #
@@ -160,6 +160,8 @@ for part in (fresh, reword(""), reword("today")):
     print(part[5].text)
 
 # %% [markdown]
+# (Without their time they are 18 different statements.)
+#
 # **Predict.** What does a network need before *nobody*, to be right: a time, another word, or nothing?
 
 # %% tags=["predict"]
@@ -172,7 +174,8 @@ answers = {text: np.concatenate([*score(part).values()]) for text, part in asks.
 for text, one in answers.items():
     print(f"{text:17}", *(f"{number:4.0f}" for number in one))
 needs = {"nothing": "nobody …", "another word": "people nobody …", "a time": "today nobody …"}
-compare_guess(guess, next(need for need in needs if answers[needs[need]].min() > 80))
+enough = [need for need, text in needs.items() if answers[text].min() > 80]
+compare_guess(guess, enough[0] if enough else "more than a time")
 claim(wrong_without_a_word=(answers["nobody …"] < 10).sum())
 claim(right_with_today=answers["today nobody …"].min())
 claim(right_with_people=answers["people nobody …"].min())
@@ -207,12 +210,15 @@ gap = answer_or(leave_gap, exercises.insert_gap)  # the course's until yours is 
 labels = torch.tensor([one.label for one in fresh], device=device)
 
 
-def read_with_gaps(places):  # right, for each network
+eight = [one for some in networks.values() for one in some]
+
+
+def read_with_gaps(positions, models=eight):  # right, for each network
     tokens, present = read([one.text for one in reword("")])
-    for at in places:
+    for at in positions:
         tokens, present = gap(tokens, at, 0), gap(present, at, False)
     with torch.no_grad():  # pool finds the last token that is present, still the full stop
-        says = [one(tokens, present).argmax(1) for some in networks.values() for one in some]
+        says = [one(tokens, present).argmax(1) for one in models]
     return np.array([100 * (one == labels).double().mean().item() for one in says])
 
 
@@ -234,13 +240,13 @@ ax.text(6.9, 108, "bidirectional", color="C0", ha="right")
 ax.text(1, 108, "causal", color="C1")
 ax.axhline(50, color="0.4", linestyle=":")
 ax.set(xlabel="position of nobody", ylabel="right (%); each line a network", ylim=(-4, 118))
-ax.set_title("They know nobody where training showed it")
+ax.set_title("They know nobody at the positions where training asked")
 figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right.** So it was never the word *today*: it was the places. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart, also the three that seemed to know it at position 1: at 7 they are right in a third of the cases, on average. (With the gap *behind* nobody, which moves all words but this one, they are in between: it is the places of the other words, too. Sinha et al. 2022 find such things in large models.)
+# **With a gap in front, in which there is nothing to read, all eight are right.** So it was never the word *today*: it was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart, also the three that seemed to know it at position 1: at 7 they are right in a third of the cases, on average. (With the gap *behind* nobody, which moves all words but this one, they are in between, on average: the positions of the other words count, too. Sinha et al. 2022 find such things in large models.)
 #
-# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` But there the reaction, *people smiled* or *people grumbled*, gives the outcome away, and a network needn't look at *nobody*. That is probably why the five don't know it there: a network takes whatever answers the question. This is **shortcut learning**. No training statement asked for more.
+# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` But there the reaction, *people smiled* or *people grumbled*, gives the outcome away, and a network needn't look at *nobody*. That is probably why five don't know it there: a network takes whatever answers the question. This is **shortcut learning**.
 #
 # **Your turn.** Write statements, and the eight networks vote. Can you find one on which they disagree?
 
@@ -259,7 +265,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not find the soup s
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
 #
-# A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, a baseline that doesn't know at which place a word stands.
+# A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, a baseline that ignores the position.
 
 # %%
 from coursekit.models.bag import fit_bag
@@ -268,14 +274,14 @@ from coursekit.models.bag import fit_bag
 bag = fit_bag(x, y.to(device), vocab_size=len(ids), far=True, lowest=4, decay=1e-6)
 
 
-def without_places(tokens, present):
+def ignore_positions(tokens, present):
     return bag(tokens)
 
 
 # %% tags=["nbval-ignore-output"]
 forms = sorted({one.template for one in test})
 parts = [[one for one in test if one.template == form] for form in forms]
-columns = [without_places, *networks["bidirectional"], *networks["causal"]]
+columns = [ignore_positions, *networks["bidirectional"], *networks["causal"]]
 table = np.array([[accuracy(model, part) for model in columns] for part in parts])  # (14, 9)
 reaction = np.array(["{r}" in form for form in forms])  # it gives the outcome away
 spread = np.array([max(np.ptp(row[1:5]), np.ptp(row[5:])) for row in table])
@@ -301,11 +307,11 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs, to which the place is nothing, are right about *nobody* in 81 % of cases. (And since the 64 statements of a row tend to be right or wrong together, 10c counted templates and not statements.)
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs, which ignore the position, are right about *nobody* in 81 % of cases. (And since the 64 statements of a row tend to be right or wrong together, 10c counted templates and not statements.)
 #
 # ## 10e.4 Say what doesn't matter
 #
-# How do you tell a network that the place doesn't matter? Show it more places. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. Adding reworded copies of the data is called **data augmentation**. (The other cure is a network that knows no absolute positions, only distances, as most of today's do: rotary positions, Su et al. 2021.)
+# How do you tell a network that the position doesn't matter? Show it another one. For each training statement with a time add one without, with the same label: 640 short statements, 450 different ones, some with *nobody* at position 1, where now it decides. Adding reworded copies of the data is called **data augmentation**. (Another possible cure: a network that knows no absolute positions, only distances, as most of today's do, with rotary positions, Su et al. 2021.)
 
 # %% tags=["nbval-ignore-output"]
 timed = [one for one in train if "{t}" in one.template]
@@ -316,32 +322,37 @@ told = [fine_tune(attend, seed, more) for seed in range(4)]  # as many steps as 
 # %% [markdown]
 # Now 41 of the 64 test statements with *nobody* stand in training without their *today*. So look at the other 23, those of 10e.2.
 #
-# **Predict.** The bidirectional networks were right on 40 % of these. And now?
+# **Predict.** With nothing before *nobody* the bidirectional networks were right in 46 % of these. Now they are always right, at position 1. And with six gaps in front, at position 7, where they were right in 8 % of the cases?
 
 # %% tags=["predict"]
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-groups = {"the 23 with nobody": fresh}
-groups |= {"the other thirteen": [one for one in test if one not in asked]}
-before = {name: score(part)["bidirectional"] for name, part in groups.items()}
-after = {k: np.array([accuracy(one, part) for one in told]) for k, part in groups.items()}
-compare_guess(guess, after["the 23 with nobody"].mean())
-claim(right_on_nobody_before=before["the 23 with nobody"].mean())
-claim(right_on_nobody_now=after["the 23 with nobody"].mean())
+fixed = np.array([read_with_gaps([1] * n, told) for n in range(7)])
+for n, one in enumerate(fixed):
+    print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
+compare_guess(guess, fixed[6].mean())
+claim(right_on_nobody_before=moved[0, :4].mean(), right_on_nobody_now=fixed[0].mean())
+claim(fixed_at_other_positions=fixed[3:].min())
+others = [one for one in test if one not in asked]
+for name, models in (("before", networks["bidirectional"]), ("after", told)):
+    print("the other thirteen templates", name, *(round(accuracy(one, others)) for one in models))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(7.2, 3), sharey=True)[1]
-for ax, name in zip(axes, groups, strict=True):
-    ax.plot(["before", "after"], [before[name], after[name]], "o-", color="C0", alpha=0.8)
-    ax.set(title=name, xlim=(-0.4, 1.4), ylim=(-4, 104))
+axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)[1]
+for ax, title, lines in zip(axes, ("before", "after"), (moved[:, :4], fixed), strict=True):
+    ax.plot(range(1, 8), lines, "o-", color="C0", alpha=0.7)
+    ax.axvspan(1.6 if title == "before" else 0.6, 3.4, color="C2", alpha=0.12)
     ax.axhline(50, color="0.4", linestyle=":")
-axes[0].set_ylabel("right (%); each line a seed")
-axes[0].figure.suptitle("640 short statements, and nobody is read at position 1")
-figure("fixed", alt="On nobody all four rise to 100; on the other templates two rise, two fall.")
+    ax.set(title=title, xlabel="position of nobody", ylim=(-4, 104))
+axes[0].set_ylabel("right (%); each line a network")
+axes[0].figure.suptitle("One more position (green: where training asks about nobody)")
+figure("fixed", alt="Before right at 2 and 3, after at 1 to 3; further on both scatter.")
 
 # %% [markdown]
-# **From 40 % to 100**, at position 1. (Was it the places, or just more statements? Exercise 10e.2.) On the other thirteen templates two networks gain and two lose, which four seeds can't tell from nothing. (Of two of these templates, most statements are now in training but for the time, so even that picture flatters.)
+# **From 46 % to 100 at position 1, and 96 or more up to 3. Further on they still scatter**, from 4 to 100 %: the fix has added a position, and not the word. To add the word would take more: statements that begin at any position, or positions that don't count. On the other thirteen templates two networks gain and two lose, which four seeds can't tell from nothing. (Of two of these templates, most statements are now in training, without the time.)
+#
+# (These networks have had 1,500 steps. The causal ones of 10c.5, trained for longer and tuned, are right in 99.7 % of all test statements, and so nearly always about *nobody* at position 1. What they do further on we haven't measured.)
 #
 # And we found the shortcut by looking at the test. Whether the fixed networks are better on questions that no one here has looked at, only such questions can say.
 
@@ -366,8 +377,8 @@ figure("fixed", alt="On nobody all four rise to 100; on the other templates two 
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it at the places where training asked about it. Elsewhere some are right, some are wrong, and a gap with nothing in it makes the difference.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it at the positions where training asked about it. Elsewhere some are right and some are wrong, and a gap with nothing in it makes the difference.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
-# - A fix: data that show what doesn't matter. It fixes the shortcut that you know of.
+# - A fix: data that show what doesn't matter. It fixed what it showed, one more position, and no more: so repeat the test that found the fault.
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are.
