@@ -1,5 +1,7 @@
 """What lesson 10 and its sides state and no cell measures, by their own models and loops."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -271,6 +273,27 @@ def test_counts_of_the_whole_text_tell_the_topic_if_one_knows_how_many_there_are
     assert found[32] == pytest.approx(65, abs=2)
     assert right(5, test, "would be dry .") == 100
     assert right(32, test, labels=100) > 98
+
+
+def test_which_statements_with_nobody_are_new_and_how_many_tell_the_outcome():
+    """Counts that the texts of 10c and 10e name."""
+    train, _, test = statements()
+
+    def without_time(text):
+        return re.sub(r"^(today|this time) | (today|this time)(?= \.$)", "", text)
+
+    familiar = {without_time(one.text) for one in train}
+    fresh = [one for one in test if "nobody" in one.text and without_time(one.text) not in familiar]
+    assert (len(fresh), len({without_time(one.text) for one in fresh})) == (23, 18)
+    timed = [one.text for one in train if "{t}" in one.template]
+    assert (len(timed), len(set(map(without_time, timed)))) == (640, 450)
+
+    now_known = {without_time(text) for text in timed} | {one.text for one in train}
+    known = [one.template for one in test if without_time(one.text) in now_known]
+    timed_forms = {one.template for one in test if "{t}" in one.template}
+    counts = sorted(known.count(form) for form in timed_forms)
+    assert [n for n in counts if n > 32] == [41, 42, 45]  # of 64: nobody's, and two more
+    assert sum("{r}" in one.template for one in train) / len(train) == 10 / 34
 
 
 @pytest.mark.lesson
