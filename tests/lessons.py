@@ -9,7 +9,7 @@ from tools.source import find_lessons, load
 
 KEPT = {
     *("train", "ids", "our_layer", "readable", "hide", "tokens", "known", "new", "sizes", "last"),
-    *("learn", "forbid_it", "pick", "patch"),
+    *("learn", "forbid_it", "pick", "patch", "look", "pair", "kitchen"),
 }
 """Names that are assigned in lessons 10, 10c and 10d, cheaply, and that their functions use."""
 DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef

@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import combinations, pairwise
 
+import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 from torch.testing import assert_close
@@ -20,7 +21,7 @@ def some_texts():
 
 def test_words_and_pairs_are_counted_as_by_hand():
     tokens = some_texts()
-    found = count_words(tokens, V, pairs=True, lowest=2)
+    found = count_words(tokens, V, pairs="neighbours", lowest=2)
     for row, text in zip(found, tokens.tolist(), strict=True):
         words = Counter(i for i in text if i >= 2)
         pairs = Counter((i, j) for i, j in pairwise(text) if min(i, j) >= 2)
@@ -31,7 +32,7 @@ def test_words_and_pairs_are_counted_as_by_hand():
 
 def test_far_pairs_are_all_that_stand_in_this_order():
     tokens = some_texts()
-    found = count_words(tokens, V, far=True, lowest=2)
+    found = count_words(tokens, V, pairs="far", lowest=2)
     for row, text in zip(found, tokens.tolist(), strict=True):
         pairs = Counter(combinations([i for i in text if i >= 2], 2))
         assert row[V:].tolist() == [pairs[i, j] for i in range(V) for j in range(V)]
@@ -41,11 +42,16 @@ def test_far_pairs_are_all_that_stand_in_this_order():
 def test_a_bag_of_far_pairs_tells_texts_apart_whose_neighbours_are_the_same():
     tokens = torch.tensor([[1, 3, 3, 2, 3, 3], [2, 3, 3, 1, 3, 3]]).repeat(3, 1)
     labels = torch.tensor([0, 1] * 3)
-    bag = fit_bag(tokens, labels, vocab_size=V, far=True, decay=0.01)
-    weights = fit_logistic(count_words(tokens, V, far=True), labels, 2, 0.01)
-    expected = count_words(tokens, V, far=True) @ weights
+    bag = fit_bag(tokens, labels, vocab_size=V, pairs="far", decay=0.01)
+    weights = fit_logistic(count_words(tokens, V, pairs="far"), labels, 2, 0.01)
+    expected = count_words(tokens, V, pairs="far") @ weights
     assert_close(bag(tokens), expected, rtol=1e-3, atol=1e-3)
     assert bag(tokens).argmax(1).tolist() == labels.tolist()
+
+
+def test_pairs_that_there_are_not_are_refused():
+    with pytest.raises(ValueError, match="pairs='all' must be 'neighbours', 'far' or None"):
+        count_words(some_texts(), V, pairs="all")
 
 
 def test_a_shuffled_text_has_the_same_words():
@@ -74,9 +80,9 @@ def test_a_fitted_bag_weighs_words_and_pairs_and_is_silent_on_those_it_never_saw
     labels = (tokens == 2).sum(1)  # three or more
     bag = fit_bag(tokens, labels, vocab_size=V, lowest=1, decay=0.01)
     new = torch.tensor([[1, 2, 3, 2, 0, 0], [3, 1, 1, 2, 2, 0]])
-    counts = count_words(tokens, V, pairs=True, lowest=1)
+    counts = count_words(tokens, V, pairs="neighbours", lowest=1)
     weights = fit_logistic(counts, labels, int(labels.max()) + 1, 0.01)  # unseen: weight 0
-    expected = count_words(new, V, pairs=True, lowest=1) @ weights
+    expected = count_words(new, V, pairs="neighbours", lowest=1) @ weights
     assert_close(bag(new), expected, rtol=1e-3, atol=1e-3)
     assert torch.equal(bag(torch.tensor([[4, 4]])), torch.zeros(1, int(labels.max()) + 1))
 
@@ -95,7 +101,7 @@ def test_of_statements_in_new_templates_single_words_tell_little_and_pairs_more(
     texts = [[ids[word] for word in one.text.split()] for one in train + test]
     labels = torch.tensor([one.label for one in train + test])
     n, right = len(train), []
-    for pairs in (False, True):
+    for pairs in (None, "neighbours"):
         counts = count_words(pad_texts(texts)[0], len(ids), pairs=pairs, lowest=4)
         counts = counts[:, counts[:n].any(0)]
         weights = fit_logistic(counts[:n], labels[:n], 2, decay=1e-5)

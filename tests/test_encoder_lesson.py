@@ -184,28 +184,6 @@ def test_from_100_labels_a_probe_finds_some_of_what_dry_may_not_read(lesson):
 
 
 @pytest.mark.lesson
-def test_with_all_labels_a_gpts_dry_is_not_told_from_an_untrained_networks():
-    """Of twelve: GPTs 92, 92, 67, 100, untrained 92, 58, 67, 92, encoders 100."""
-    lesson = define("10d")
-    some = lesson["train"], statements()[2]
-    parts = [lesson["choose"](part, "would be dry .") for part in some]
-    torch.manual_seed(42)
-    start = lesson["as_pytorch_starts"]
-    blind = [lesson["OurModel"](lesson["attend_past"]).apply(start) for _ in range(4)]
-    gpts = [lesson["pretrain"](0, lesson["attend_past"], lesson["next_words"])]
-    encoders = [lesson["pretrain"](0, lesson["attend"], lesson["hide_some"])]
-
-    def right(models, n):
-        return lesson["probe"](models, "dry", n, *parts).mean()
-
-    few, many = ([right(models, n) for models in (blind, gpts)] for n in (2, 12))
-    assert many[0] > few[0] + 5
-    assert many[1] > few[1] + 5
-    assert abs(many[1] - many[0]) < 25
-    assert right(encoders, 12) > 97
-
-
-@pytest.mark.lesson
 def test_after_225_steps_a_gpts_dry_tells_no_more_and_its_be_less():
     """Per cent from two examples, seeds 0-3: dry 50, 57, 53, 53, be 100, 65, 63, 73."""
     lesson = define("10d")
@@ -220,8 +198,65 @@ def test_after_225_steps_a_gpts_dry_tells_no_more_and_its_be_less():
 
 
 @pytest.mark.lesson
-def test_in_the_other_template_too_a_gpt_uses_be_and_an_encoder_the_thing():
-    """Per cent that go to the weather: GPT 100 with be, 0 with would; encoder 74 and 10."""
+def test_a_gpt_that_learns_from_as_few_words_has_the_topic_at_be_and_less_of_good_or_bad():
+    """Per cent at be, seeds 0-3: the topic 100, 100, 100, 100, good or bad 51, 73, 60, 64."""
+    lesson, parts = define("10d"), statements()[::2]
+    names = ("texts", "weather", "good", "new_texts", "weather_new", "good_new")
+    values = [one for part in parts for one in lesson["choose_any"](part)]
+    lesson.update(zip(names, values, strict=True))
+
+    def some_next_words(x, g):
+        x, targets = lesson["next_words"](x, g)
+        return x, targets.where(torch.rand(x.shape, generator=g) < 0.15, -100)
+
+    gpts = [lesson["pretrain"](seed, lesson["attend_past"], some_next_words) for seed in (0, 2)]
+    topic, good = np.mean([lesson["probe_both"](one, 2) for one in gpts], 0)
+    assert topic > 95
+    assert 45 < good < 75
+    dry = [lesson["choose"](part, "would be dry .") for part in parts]
+    assert lesson["probe"](gpts, "dry", 2, *dry).mean() < 85  # 56 and 78
+
+
+@pytest.fixture
+def pairs_of_statements():
+    """Sixteen statements about a cake and sixteen about an outing, alike but for that."""
+    form = "{w} had a {x} {s} but {w} thought the {s} would be {o} ."
+    test = statements()[2]
+    said = (
+        [one for one in test if (one.template, one.domain) == (form, domain)]
+        for domain in ("kitchen", "weather")
+    )
+    return [[one.text for one in sorted(some, key=lambda one: one.label)] for some in said]
+
+
+@pytest.mark.lesson
+def test_after_1200_steps_too_be_has_the_topic_and_the_seeds_differ_but_dry_is_another(
+    pairs_of_statements,
+):
+    """Per cent, GPTs: be 99, dry 68; be patched 99, 27, 93, 99; masked ones have 68 at dry, too."""
+    lesson, parts = define("10d"), statements()[::2]
+    learn, judge = (lesson["choose"](part, "would be dry .") for part in parts)
+    gpts, masked = (
+        [lesson["pretrain"](seed, lesson["attend_past"], lesson[task], 1200) for seed in range(4)]
+        for task in ("next_words", "hide_some")
+    )
+
+    def right(models, word):
+        return lesson["probe"](models, word, 2, learn, judge).mean()
+
+    assert right(gpts, "be") > 95
+    assert right(masked, "be") < 93
+    assert right(gpts, "dry") < 80
+    assert abs(right(masked, "dry") - right(gpts, "dry")) < 15
+    cake, walk = (lesson["read"](texts)[:, :15] for texts in pairs_of_statements)
+    moved = lesson["trace"](gpts, cake, walk, [12], 12)
+    assert moved.max() - moved.min() > 40
+    assert lesson["trace"](gpts, cake, walk, [5, 10, 12], 12).min() > 90
+
+
+@pytest.mark.lesson
+def test_in_the_other_template_too_a_gpt_uses_be():
+    """Per cent that go to the weather, seed 0: 100 with be, 0 with would."""
     lesson = define("10d")
     form = "it was a {x} {s} but {w} thought the {s} would be {o} ."
     kitchen, weather = (
@@ -230,24 +265,9 @@ def test_in_the_other_template_too_a_gpt_uses_be_and_an_encoder_the_thing():
         )[:, :15]
         for domain in ("kitchen", "weather")
     )
-    ids = lesson["ids"]
-    words = [
-        torch.tensor([ids[word] for word in " ".join(DOMAINS[one][1:]).split() if word != "dry"])
-        for one in ("kitchen", "weather")
-    ]
-
-    def of_weather(model, x, other, answer, at):
-        p = lesson["predict"](model, x, other, at, 1)[:, answer]
-        k, w = (p[:, some].sum(1) for some in words)
-        return (w / (k + w)).mean()
-
-    gpt = lesson["pretrain"](0, lesson["attend_past"], lesson["next_words"])
-    assert of_weather(gpt, kitchen, weather, 12, 12) > 0.5
-    assert of_weather(gpt, kitchen, weather, 12, 11) < 0.1
-    kitchen[:, 13] = weather[:, 13] = 3  # hidden
-    encoder = lesson["pretrain"](2, lesson["attend"], lesson["hide_some"])
-    assert of_weather(encoder, kitchen, weather, 13, 10) > 0.4
-    assert of_weather(encoder, kitchen, weather, 13, 12) < 0.2
+    gpt = [lesson["pretrain"](0, lesson["attend_past"], lesson["next_words"])]
+    assert lesson["trace"](gpt, kitchen, weather, [12], 12) > 50
+    assert lesson["trace"](gpt, kitchen, weather, [11], 12) < 10
 
 
 @pytest.mark.lesson

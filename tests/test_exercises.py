@@ -28,7 +28,7 @@ REFUSES_WRITING = {
     encoder.check_padding_mask,
     encoder.check_hide_tokens,
     encoder.check_forbid,
-    objective.check_pick_crossed,
+    objective.check_look_inside,
     objective.check_transplant,
     reverse.check_cross_attention,
     shortcuts.check_leave_gap,

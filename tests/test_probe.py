@@ -1,4 +1,4 @@
-"""Vectors inside a network: which to ask, and one exchanged for another's."""
+"""Vectors inside a network: read, asked, and exchanged for another's."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from coursekit.inside.probe import draw_balanced, patch_vector
+from coursekit.inside.probe import draw_balanced, patch_vector, read_vectors
 from coursekit.layers.attention import attend_past
 from coursekit.models.encoder import Encoder, EncoderConfig
 
@@ -58,6 +58,25 @@ def embed(encoder, text):
 @pytest.fixture
 def texts():
     return torch.randint(11, (2, 2, 5), generator=torch.Generator().manual_seed(1)).unbind()
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_a_vector_is_what_a_forward_hook_sees(encoder, texts, depth):
+    kept = []
+    part = [encoder.embedding_norm, *encoder.blocks][depth]
+    with part.register_forward_hook(lambda _, given, made: kept.append(made)):
+        encoder(texts[0])
+    here = torch.tensor([[1, 0, 0, 1, 0], [0, 0, 1, 0, 1]]).bool()
+    made = read_vectors(embed(encoder, texts[0]), encoder.blocks, depth, here)
+    expected = torch.stack([kept[0][at] for at in ((0, 0), (0, 3), (1, 2), (1, 4))])
+    assert_close(made, expected, rtol=0, atol=1e-12)
+
+
+def test_what_exists_nowhere_is_not_read(encoder, texts):
+    x = embed(encoder, texts[0])
+    for depth in (4, -1):
+        with pytest.raises(ValueError, match=f"depth={depth} must be from 0 to 3, the number of"):
+            read_vectors(x, encoder.blocks, depth, torch.ones(2, 5).bool())
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])

@@ -8,27 +8,6 @@ from torch import Tensor
 from coursekit.exercises.compare import agree, draw_quarters, watch_arguments
 
 
-def check_pick_crossed(solution: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
-    """Check which four examples a probe is to learn from, one of each combination."""
-    cases = [
-        (torch.tensor([0, 0, 1, 1]), torch.tensor([0, 1, 0, 1]), torch.tensor([3, 1, 0, 2])),
-        (
-            torch.tensor([1, 1, 0, 0, 1, 0, 1]),
-            torch.tensor([1, 1, 0, 0, 0, 1, 0]),
-            torch.tensor([3, 5, 6, 1, 0, 4, 2]),
-        ),
-    ]
-
-    def reference(a: Tensor, b: Tensor, order: Tensor) -> Tensor:
-        found = [
-            next(i for i in order.tolist() if (a[i], b[i]) == kind)
-            for kind in ((0, 0), (0, 1), (1, 0), (1, 1))
-        ]
-        return torch.tensor(found)
-
-    agree(watch_arguments(solution, "a", "b", "order"), reference, cases, same_dtype=True)
-
-
 class _Mix:
     """A block whose order matters, and that carries each vector one position on."""
 
@@ -42,9 +21,32 @@ class _Mix:
         return f"block {self.number}"
 
 
-def check_transplant(
-    solution: Callable[..., Tensor],
+def check_look_inside(
+    solution: Callable[[Tensor, list[Callable[[Tensor], Tensor]], int, Tensor], Tensor],
 ) -> None:
+    """Check which vectors are read, and after which block."""
+    g = torch.Generator().manual_seed(10)
+    x, texts = draw_quarters(g, 1, 3, 2), draw_quarters(g, 2, 3, 2)
+    here, in_both = torch.tensor([[False, True, True]]), torch.tensor([[0, 0, 1], [1, 0, 0]]).bool()
+    one, two, three = map(_Mix, (1, 2, 3))
+    cases = [
+        (x, [one, two], 1, here),
+        (x, [one, two], 0, here),
+        (x, [one, two], 2, here),
+        (texts, [three, one, two], 2, in_both),
+    ]
+
+    def reference(x: Tensor, blocks: list[_Mix], depth: int, here: Tensor) -> Tensor:
+        rows, steps = here.nonzero().T
+        made = [x]
+        for block in blocks:
+            made.append(block(made[-1]))
+        return made[depth][rows, steps]
+
+    agree(watch_arguments(solution, "x"), reference, cases)
+
+
+def check_transplant(solution: Callable[..., Tensor]) -> None:
     """Check a run whose vectors at some positions become another run's after some blocks."""
     g = torch.Generator().manual_seed(10)
     (x, other), (texts, others) = draw_quarters(g, 2, 1, 3, 2), draw_quarters(g, 2, 2, 3, 2)

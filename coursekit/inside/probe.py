@@ -1,4 +1,4 @@
-"""What the vectors inside a network hold: examples to ask them with, and one exchanged for another.
+"""What the vectors inside a network hold: read them, ask them by examples, exchange them.
 
 A probe finds what *can* be read from a vector; exchanging the vector shows whether it is read.
 """
@@ -6,7 +6,7 @@ A probe finds what *can* be read from a vector; exchanging the vector shows whet
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
@@ -35,6 +35,31 @@ def draw_balanced(labels: Int[Tensor, " N"], order: Int[Tensor, " N"], n: int) -
             f"one label has {fewest} examples"
         )
     return torch.cat([some[: n // k] for some in found])
+
+
+def read_vectors(
+    x: Float[Tensor, "B T C"],
+    blocks: Iterable[Callable[[Tensor], Tensor]],
+    depth: int,
+    here: Bool[Tensor, "B T"],
+) -> Float[Tensor, "N C"]:
+    """Return the vectors at some positions after `depth` blocks, text by text.
+
+    Args:
+        x: vectors before the first block.
+        blocks: each takes such vectors and returns such.
+        depth: blocks that run, from 0 to all of them.
+        here: at which positions; N of them.
+
+    Raises:
+        ValueError: if there are not so many blocks.
+    """
+    steps = list(blocks)
+    if not 0 <= depth <= len(steps):
+        raise ValueError(f"{depth=} must be from 0 to {len(steps)}, the number of blocks")
+    for block in steps[:depth]:
+        x = block(x)
+    return x[here]
 
 
 def patch_vector(

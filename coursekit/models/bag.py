@@ -9,38 +9,32 @@ from torch.nn import functional as F
 
 
 def count_words(
-    tokens: Int[Tensor, "N T"],
-    vocab_size: int,
-    *,
-    pairs: bool = False,
-    far: bool = False,
-    lowest: int = 0,
+    tokens: Int[Tensor, "N T"], vocab_size: int, *, pairs: str | None = None, lowest: int = 0
 ) -> Float[Tensor, "N M"]:
     """Count how often each word stands in each text and, if asked, each pair of words.
 
     Args:
-        tokens: ids; those below `lowest` are no words, and pairs don't reach over them.
+        tokens: ids; those below `lowest` are no words.
         vocab_size: ids V that there are.
-        pairs: whether V² columns follow, for the pairs of neighbours.
-        far: whether they follow for all pairs, one word anywhere before the other (skip-bigrams).
+        pairs: which pairs V² more columns count, the earlier word first: `"neighbours"`, or
+            `"far"`, however many words stand between (skip-bigrams); None: none.
         lowest: first id that is a word.
+
+    Raises:
+        ValueError: if there are no such pairs.
 
     Example:
         >>> count_words(torch.tensor([[1, 2, 1]]), vocab_size=3).tolist()
         [[0.0, 2.0, 1.0]]
     """
-    is_word = tokens >= lowest
-    counts = (F.one_hot(tokens, vocab_size) * is_word[..., None]).sum(1).float()
-    if far:
-        words = F.one_hot(tokens, vocab_size) * is_word[..., None].float()
-        before = words.cumsum(1) - words
-        return torch.cat([counts, torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
-    if not pairs:
+    if pairs not in {None, "neighbours", "far"}:
+        raise ValueError(f"{pairs=} must be 'neighbours', 'far' or None")
+    words = F.one_hot(tokens, vocab_size) * (tokens >= lowest)[..., None].float()
+    counts = words.sum(1)
+    if pairs is None:
         return counts
-    both = is_word[:, 1:] & is_word[:, :-1]
-    number = tokens[:, :-1] * vocab_size + tokens[:, 1:]
-    pair_counts = torch.zeros(len(tokens), vocab_size**2, device=tokens.device)
-    return torch.cat([counts, pair_counts.scatter_add_(1, number, both.float())], 1)
+    before = F.pad(words, (0, 0, 1, -1)) if pairs == "neighbours" else words.cumsum(1) - words
+    return torch.cat([counts, torch.einsum("nta,ntb->nab", before, words).flatten(1)], 1)
 
 
 def fit_logistic(
@@ -68,7 +62,7 @@ def fit_bag(
     labels: Int[Tensor, "N"],
     *,
     vocab_size: int,
-    far: bool = False,
+    pairs: str | None = "neighbours",
     lowest: int = 0,
     decay: float,
 ) -> Callable[[Int[Tensor, "M T"]], Float[Tensor, "M K"]]:
@@ -78,13 +72,13 @@ def fit_bag(
         tokens: ids; those below `lowest` are no words.
         labels: of each text, from 0 to K - 1.
         vocab_size: ids V that there are.
-        far: whether all pairs of words count, or pairs of neighbours.
+        pairs: which pairs of words count, see `count_words`.
         lowest: first id that is a word.
         decay: see `fit_logistic`.
     """
 
     def count(texts: Int[Tensor, "M T"]) -> Float[Tensor, "M W"]:
-        return count_words(texts, vocab_size, pairs=True, far=far, lowest=lowest)
+        return count_words(texts, vocab_size, pairs=pairs, lowest=lowest)
 
     counts = count(tokens)
     known = counts.any(0)

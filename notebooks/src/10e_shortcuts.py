@@ -271,7 +271,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not find the soup s
 from coursekit.models.bag import fit_bag
 
 (x, _), y = read([one.text for one in train]), torch.tensor([one.label for one in train])
-bag = fit_bag(x, y.to(device), vocab_size=len(ids), far=True, lowest=4, decay=1e-6)
+bag = fit_bag(x, y.to(device), vocab_size=len(ids), pairs="far", lowest=4, decay=1e-6)
 
 
 def ignore_positions(tokens, present):

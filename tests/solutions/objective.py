@@ -4,62 +4,76 @@ import torch
 
 from coursekit.exercises import objective
 
-# --- check_pick_crossed -------------------------------------------------------------------------
+# --- check_look_inside --------------------------------------------------------------------------
 
 
-def pick_by_kind(a, b, order):
-    kinds = (2 * a + b)[order]
-    return torch.stack([order[kinds == k][0] for k in range(4)])
+def look_by_slice(x, blocks, depth, here):
+    for block in blocks[:depth]:
+        x = block(x)
+    return x[here]
 
 
-def pick_by_loop(a, b, order):
-    found = {}
-    for i in order.tolist():
-        found.setdefault((int(a[i]), int(b[i])), i)
-    return torch.tensor([found[kind] for kind in sorted(found)])
+def look_by_count(x, blocks, depth, here):
+    for k in range(depth):
+        x = blocks[k](x)
+    return torch.stack([x[row, step] for row, step in here.nonzero().tolist()])
 
 
-def pick_without_order(a, b, order):
-    kinds = 2 * a + b
-    return torch.stack([(kinds == k).nonzero()[0, 0] for k in range(4)])
+def look_after_all(x, blocks, depth, here):
+    return look_by_slice(x, blocks, len(blocks), here)
 
 
-def pick_where_in_order(a, b, order):
-    kinds = (2 * a + b)[order]
-    return torch.stack([(kinds == k).nonzero()[0, 0] for k in range(4)])
+def look_before_any(x, blocks, depth, here):
+    return x[here]
 
 
-def pick_by_unshuffled_kinds(a, b, order):
-    return torch.stack([order[2 * a + b == k][0] for k in range(4)])
+def look_one_later(x, blocks, depth, here):
+    return look_by_slice(x, blocks, depth + 1, here)
 
 
-def pick_b_first(a, b, order):
-    return pick_by_kind(b, a, order)
+def look_from_behind(x, blocks, depth, here):
+    return look_by_slice(x, blocks[::-1], depth, here)
 
 
-def pick_the_last(a, b, order):
-    kinds = (2 * a + b)[order]
-    return torch.stack([order[kinds == k][-1] for k in range(4)])
+def look_through_the_rest(x, blocks, depth, here):
+    return look_by_slice(x, blocks[depth:], len(blocks), here)
 
 
-def pick_as_floats(a, b, order):
-    return pick_by_kind(a, b, order).float()
+def look_at_these_alone(x, blocks, depth, here):
+    return look_by_slice(x[here][None], blocks, depth, torch.ones(1, int(here.sum())).bool())[0]
 
 
-def pick_that_shuffles(a, b, order):
-    answer = pick_by_kind(a, b, order)
-    order[:] = order.flip(0)
+def look_everywhere(x, blocks, depth, here):
+    return look_by_slice(x, blocks, depth, here | True)
+
+
+def look_and_set_to_zero(x, blocks, depth, here):
+    for block in blocks[:depth]:
+        x = block(x)
+    return x * here[..., None]
+
+
+def look_and_stop_late(x, blocks, depth, here):
+    for k, block in enumerate(blocks):
+        x = block(x)
+        if k + 1 >= depth:
+            break
+    return x[here]
+
+
+def look_up_to_the_last(x, blocks, depth, here):
+    return look_by_slice(x, blocks[:-1], depth, here)
+
+
+def look_by_place(x, blocks, depth, here):
+    x = look_by_slice(x, blocks, depth, here | True).view_as(x)
+    return x.transpose(0, 1)[here.T]
+
+
+def look_and_write(x, blocks, depth, here):
+    answer = look_by_slice(x, blocks, depth, here)
+    x[here] = answer
     return answer
-
-
-def pick_that_adds(a, b, order):
-    a *= 2
-    a += b
-    return torch.stack([order[a[order] == k][0] for k in range(4)])
-
-
-def pick_in_order(a, b, order):
-    return order[torch.isin(order, pick_by_kind(a, b, order))]
 
 
 # --- check_transplant ---------------------------------------------------------------------------
@@ -168,18 +182,21 @@ def transplant_one_vector(x, other, blocks, at, depth):
 
 
 ROWS = {
-    objective.check_pick_crossed: (
-        [pick_by_kind, pick_by_loop],
+    objective.check_look_inside: (
+        [look_by_slice, look_by_count],
         {
-            pick_where_in_order: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
-            pick_by_unshuffled_kinds: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
-            pick_b_first: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
-            pick_in_order: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
-            pick_as_floats: "([0, 0, 1, 1], [0, 1, 0, 1], [3, 1, 0, 2])",
-            pick_that_shuffles: " raised ValueError: it changed the order",
-            pick_that_adds: " raised ValueError: it changed the a",
-            pick_without_order: "[3, 5, 6, 1, 0, 4, 2])",
-            pick_the_last: "[3, 5, 6, 1, 0, 4, 2])",
+            look_after_all: "[block 1, block 2], 1,",
+            look_before_any: "[block 1, block 2], 1,",
+            look_one_later: "[block 1, block 2], 1,",
+            look_from_behind: "[block 1, block 2], 1,",
+            look_through_the_rest: "[block 1, block 2], 1,",
+            look_at_these_alone: "[block 1, block 2], 1,",
+            look_everywhere: "[block 1, block 2], 1,",
+            look_and_set_to_zero: "[block 1, block 2], 1,",
+            look_and_write: " raised ValueError: it changed the x",
+            look_and_stop_late: "[block 1, block 2], 0,",
+            look_up_to_the_last: "[block 1, block 2], 2,",
+            look_by_place: "[block 3, block 1, block 2], 2,",
         },
     ),
     objective.check_transplant: (
