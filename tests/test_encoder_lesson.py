@@ -1,6 +1,7 @@
 """What lesson 10 and its sides state and no cell measures, by their own models and loops."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -314,6 +315,20 @@ def test_which_statements_with_nobody_are_new_and_how_many_tell_the_outcome():
     counts = sorted(known.count(form) for form in timed_forms)
     assert [n for n in counts if n > 32] == [41, 42, 45]  # of 64: nobody's, and two more
     assert sum("{r}" in one.template for one in train) / len(train) == 10 / 34
+
+
+@pytest.mark.lesson
+def test_without_the_reaction_nobody_is_known_at_position_1_no_better():
+    """Right by seed at position 1: 0, 0, 0, 0, causal 0, 39, 0, 91; at 2: 52 to 100."""
+    room, (train, _, test) = define("10e"), statements()
+    form = "nobody found the {s} {o} so {r} ."
+    fewer = [one for one in train if one.template != form]
+    models = [room["learn"](room["attend"], seed, fewer) for seed in (0, 2)]
+    asked = [one for one in test if "nobody" in one.template]
+    short = [replace(one, text=room["drop_time"](one.text)) for one in asked]
+    at_1, at_2 = (room["with_gaps"](short, gaps, models) for gaps in ([], [1]))
+    assert at_1.mean() < 50
+    assert at_2.mean() > 75
 
 
 @pytest.mark.lesson

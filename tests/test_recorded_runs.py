@@ -226,7 +226,7 @@ def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
     lesson = define("10c")
     rule = lesson["attend" if kind == "bidirectional" else "attend_past"]
     encoder = lesson["pretrain"](rule, 3, steps=12) if start else None
-    model = lesson["fine_tune"](rule, 3, encoder, steps=14 if start else 26)
+    model = lesson["learn_labels"](rule, 3, encoder, steps=14 if start else 26)
     run = begin(RECIPES[f"labels-{kind}{start}-3"], torch.device("cpu"))
     for _ in range(26):
         run.step()

@@ -60,23 +60,25 @@ class OurClassifier(nn.Module):
         return self.head(pool(self.encoder(tokens, present), present, "last"))
 
 
-def fine_tune(rule, seed, part=train, steps=1500):
+def learn(rule, seed, part=train, change=None, steps=1500):
     torch.manual_seed(seed)
     model = OurClassifier(rule).to(device)
     (tokens, present), g = read([one.text for one in part]), torch.Generator().manual_seed(seed)
     labels = torch.tensor([one.label for one in part], device=device)
     picks = (torch.randint(len(part), (32,), generator=g) for _ in range(steps))
     batches = (((tokens[i], present[i]), labels[i]) for i in picks)
+    if change is not None:  # 10e.4 changes the batches
+        batches = ((change(*x, g), y) for x, y in batches)
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
     fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=F.cross_entropy, **options)
     return model.eval()
 
 
 # %% tags=["nbval-ignore-output"]
-networks = {"bidirectional": [fine_tune(attend, seed) for seed in range(4)]}
+networks = {"bidirectional": [learn(attend, seed) for seed in range(4)]}
 
 # %% tags=["nbval-ignore-output"]
-networks["causal"] = [fine_tune(attend_past, seed) for seed in range(4)]
+networks["causal"] = [learn(attend_past, seed) for seed in range(4)]
 
 # %% [markdown]
 # Ask one of them, bidirectional, seed 0:
@@ -88,7 +90,7 @@ for text in ("today nobody found the cake burnt .", "nobody found the cake burnt
     print(f"{text:38} it went well: {p:.3f}")
 
 # %% [markdown]
-# One training template is `{t} nobody found the {s} {o} .`: a time, a thing, and the opposite of how it was. In a test template the time stands at the end: *nobody found the cake dry today*. Whoever knows what *nobody* means gets both right.
+# One training template is `{t} nobody found the {s} {o} .`: a time, a thing, and the opposite of how it was. In a test template the time stands at the end: *nobody found the cake dry today*. Anyone who knows what *nobody* means gets both right.
 #
 # **Predict.** All eight networks know the training template. How many of them are right about the new one in more than 90 % of its statements?
 
@@ -129,7 +131,7 @@ axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
 
 # %% [markdown]
-# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, for guessing gives 50: such a network ignores *nobody* and goes by *dry*. Nothing but the seed decided which does. (This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal, on one kind of new ones right in 0 to 66 % of cases.)
+# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, for guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Nothing but the seed decided which does. (This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.)
 #
 # Which rule have they learned?
 #
@@ -160,7 +162,7 @@ for part in (fresh, reword(""), reword("today")):
     print(part[5].text)
 
 # %% [markdown]
-# (Without their time they are 18 different statements.)
+# (Without their time they are 18 different statements. 14 of the 23 turned out well, so a network that always says so is right in 61 %, and one that never does in 39.)
 #
 # **Predict.** What does a network need before *nobody*, to be right: a time, another word, or nothing?
 
@@ -181,7 +183,7 @@ claim(right_with_today=answers["today nobody …"].min())
 claim(right_with_people=answers["people nobody …"].min())
 
 # %% [markdown]
-# The time at the end matters little: for seven of eight *nobody found the cake dry* is as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* is no English, and does just as well. (*We* does, too, for all networks but one.)
+# The time at the end matters little: for seven of eight *nobody found the cake dry* is as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* isn't English, and does just as well. (*We* does, too, for all networks but one.)
 #
 # So is it a word at all that they need? When something comes before it, *nobody* moves from position 1 to position 2, and all other words move with it (`[CLS]` is at 0). An encoder adds to each word a vector for its position (lesson 10), so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front: leave a gap at position 1, of padding, which no one may read. And why stop at one?
 
@@ -207,25 +209,23 @@ def leave_gap(x, at, fill):
 
 # %% tags=["nbval-ignore-output"]
 gap = answer_or(leave_gap, exercises.insert_gap)  # the course's until yours is there
-labels = torch.tensor([one.label for one in fresh], device=device)
-
-
 eight = [one for some in networks.values() for one in some]
 
 
-def read_with_gaps(positions, models=eight):  # right, for each network
-    tokens, present = read([one.text for one in reword("")])
+def with_gaps(part, positions, models=None):  # right, for each network; None: all eight
+    tokens, present = read([one.text for one in part])
+    labels = torch.tensor([one.label for one in part], device=device)
     for at in positions:
         tokens, present = gap(tokens, at, 0), gap(present, at, False)
     with torch.no_grad():  # pool finds the last token that is present, still the full stop
-        says = [one(tokens, present).argmax(1) for one in models]
+        says = [one(tokens, present).argmax(1) for one in models or eight]
     return np.array([100 * (one == labels).double().mean().item() for one in says])
 
 
-moved = np.array([read_with_gaps([1] * n) for n in range(7)])  # (gaps, networks)
+moved = np.array([with_gaps(reword(""), [1] * n) for n in range(7)])  # (gaps, networks)
 for n, one in enumerate(moved):
     print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
-behind = read_with_gaps([2])
+behind = with_gaps(reword(""), [2])
 print("gap behind ", *(f"{number:4.0f}" for number in behind))
 claim(right_with_a_gap=moved[1].min(), right_with_two_gaps=moved[2].min())
 claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=behind.mean())
@@ -240,32 +240,81 @@ ax.text(6.9, 108, "bidirectional", color="C0", ha="right")
 ax.text(1, 108, "causal", color="C1")
 ax.axhline(50, color="0.4", linestyle=":")
 ax.set(xlabel="position of nobody", ylabel="right (%); each line a network", ylim=(-4, 118))
-ax.set_title("They know nobody at the positions where training asked")
+ax.set_title("They know ‘nobody’ where training asked about it")
 figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right.** So it was never the word *today*: it was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart, also the three that seemed to know it at position 1: at 7 they are right in a third of the cases, on average. (With the gap *behind* nobody, which moves all words but this one, they are in between, on average: the positions of the other words count, too. Sinha et al. 2022 find such things in large models.)
+# **With a gap in front, in which there is nothing to read, all eight are right.** So it was never the word *today*: it was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average.
 #
-# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` But there the reaction, *people smiled* or *people grumbled*, gives the outcome away, and a network needn't look at *nobody*. That is probably why five don't know it there: a network takes whatever answers the question. This is **shortcut learning**.
+# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction gives the outcome away. So exchange the reactions, those of a good outcome for those of a bad one, and see whom they follow.
+
+# %% tags=["nbval-ignore-output"]
+pairs = {"people smiled": "people grumbled", "everyone was pleased": "everyone was annoyed"}
+pairs |= {"the guests came again": "the guests went home"}
+pairs |= {b: a for a, b in pairs.items()}  # and back
+
+
+def exchange(one):
+    start, reaction = one.text.removesuffix(" .").split(" so ")
+    return replace(one, text=f"{start} so {pairs[reaction]} .")
+
+
+with_reaction = [one for one in train if one.template == "nobody found the {s} {o} so {r} ."]
+exchanged = [exchange(one) for one in with_reaction]
+print(with_reaction[0].text, exchanged[0].text, sep="\n")
+by_nobody = with_gaps(exchanged, [])  # right is what nobody says, wrong what the reaction says
+print("with nobody, against the reaction:", by_nobody.round())
+claim(follows_nobody_against_the_reaction=by_nobody.max())
+
+# %% [markdown]
+# All eight follow the reaction, and ignore *nobody*: a network takes whatever answers the question, here the easiest word. This is **shortcut learning**. So at position 1 nothing in training ever asked about *nobody*. (And without these statements in training, [still nothing does](../tests/test_encoder_lesson.py).)
 #
-# **Your turn.** Write statements, and the eight networks vote. Can you find one on which they disagree?
+# **Your turn.** Write statements, and the eight networks vote. (Words that they don't know are left out, which moves the others: look at what is printed.) Can you find one on which they disagree?
 
 
 # %% tags=["live"]
-def vote(lines):  # the probability that it went well, in per cent; unknown words are left out
-    for text in lines.splitlines():
-        x = read([" ".join([word for word in text.split() if word in ids][:23])])
+def vote(lines):  # the probability that it went well, in per cent
+    for text in lines.lower().splitlines():
+        known = [word for word in text.split() if word in ids][:23]
+        x = read([" ".join(known)])
         for name, some in networks.items():
             p = [100 * one(*x).softmax(-1)[0, 1].item() for one in some]
-            print(f"{text:40} {name:13}", *(f"{number:4.0f}" for number in p))
+            print(f"{' '.join(known):40} {name:13}", *(f"{number:4.0f}" for number in p))
 
 
-type_text(vote, "nobody had a broken mirror .\ntoday you did not find the soup stale .")
+type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale soup .")
 
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
 #
-# A mean over all test statements can't show that. A table can: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, a baseline that ignores the position.
+# Put the same gaps in front of the *training* statements, all 2,176, on which every network is at 99 % or more.
+#
+# **Predict.** With three gaps, how often are they right about the statements they have learned from?
+
+# %% tags=["predict"]
+guess = None  # per cent; chance is 50
+
+# %% tags=["nbval-ignore-output"]
+learned = np.array([with_gaps(train, [1] * n) for n in range(7)])
+for n, one in enumerate(learned):
+    print(f"{n} gaps", *(f"{number:4.0f}" for number in one))
+compare_guess(guess, learned[3].mean())
+claim(training_with_three_gaps=learned[3].mean(), training_with_one_gap=learned[1].mean())
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+ax = plt.subplots(figsize=(7.2, 3))[1]
+for k, one in enumerate(learned.T):
+    ax.plot(range(7), one, "o-", color="C0" if k < 4 else "C1", alpha=0.7)
+ax.axhline(50, color="0.4", linestyle=":")
+ax.set(xlabel="gaps in front of a training statement", ylabel="right (%)", ylim=(40, 104))
+ax.set_title("A few empty positions, and they don't know their own training statements")
+figure("learned", alt="Eight lines start at 100 and fall to between 59 and 82 with three gaps.")
+
+# %% [markdown]
+# It is not only *nobody*. **They have learned statements at their positions**, and three empty places in front are enough to undo a third of it. (With absolute positions that are learned, nothing says that position 5 is like position 6. Sinha et al. 2022 find the same in large models.)
+#
+# So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, which know the order of the words but no positions.
+
 
 # %%
 from coursekit.models.bag import fit_bag
@@ -274,14 +323,14 @@ from coursekit.models.bag import fit_bag
 bag = fit_bag(x, y.to(device), vocab_size=len(ids), pairs="far", lowest=4, decay=1e-6)
 
 
-def ignore_positions(tokens, present):
+def know_no_positions(tokens, present):
     return bag(tokens)
 
 
 # %% tags=["nbval-ignore-output"]
 forms = sorted({one.template for one in test})
 parts = [[one for one in test if one.template == form] for form in forms]
-columns = [ignore_positions, *networks["bidirectional"], *networks["causal"]]
+columns = [know_no_positions, *networks["bidirectional"], *networks["causal"]]
 table = np.array([[accuracy(model, part) for model in columns] for part in parts])  # (14, 9)
 reaction = np.array(["{r}" in form for form in forms])  # it gives the outcome away
 spread = np.array([max(np.ptp(row[1:5]), np.ptp(row[5:])) for row in table])
@@ -307,20 +356,20 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs, which ignore the position, are right about *nobody* in 81 % of cases. (And since the 64 statements of a row tend to be right or wrong together, 10c counted templates and not statements.)
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c. And with other training the picture changes: the causal networks of 10c.5, 6,000 steps and tuned, are right in 99.7 % of all these statements.)
 #
 # ## 10e.4 Say what doesn't matter
 #
-# How do you tell a network that the position doesn't matter? Show it another one. For each training statement with a time add one without, with the same label: 640 short statements, 450 different ones, some with *nobody* at position 1, where now it decides. Adding reworded copies of the data is called **data augmentation**. (Another possible cure: a network that knows no absolute positions, only distances, as most of today's do, with rotary positions, Su et al. 2021.)
+# How do you tell a network that the position doesn't matter? Show it another one. For each training statement with a time add one without, with the same label: 640 short statements, 450 different ones, some with *nobody* at position 1, where now it decides. Adding changed copies of the data is called **data augmentation**.
 
 # %% tags=["nbval-ignore-output"]
 timed = [one for one in train if "{t}" in one.template]
 more = train + [replace(one, text=drop_time(one.text)) for one in timed]
 print(f"{len(train)} statements, now {len(more)}, such as:", more[-1].text)
-told = [fine_tune(attend, seed, more) for seed in range(4)]  # as many steps as before
+told = [learn(attend, seed, more) for seed in range(4)]  # as many steps as before
 
 # %% [markdown]
-# Now 41 of the 64 test statements with *nobody* stand in training without their *today*. So look at the other 23, those of 10e.2.
+# Now 41 of the 64 test statements with *nobody* stand in training without their time. So look at the other 23, those of 10e.2.
 #
 # **Predict.** With nothing before *nobody* the bidirectional networks were right in 46 % of these. Now they are always right, at position 1. And with six gaps in front, at position 7, where they were right in 8 % of the cases?
 
@@ -328,33 +377,59 @@ told = [fine_tune(attend, seed, more) for seed in range(4)]  # as many steps as 
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-fixed = np.array([read_with_gaps([1] * n, told) for n in range(7)])
+fixed = np.array([with_gaps(reword(""), [1] * n, told) for n in range(7)])
 for n, one in enumerate(fixed):
     print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
 compare_guess(guess, fixed[6].mean())
 claim(right_on_nobody_before=moved[0, :4].mean(), right_on_nobody_now=fixed[0].mean())
-claim(fixed_at_other_positions=fixed[3:].min())
-others = [one for one in test if one not in asked]
-for name, models in (("before", networks["bidirectional"]), ("after", told)):
-    print("the other thirteen templates", name, *(round(accuracy(one, others)) for one in models))
-
-# %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)[1]
-for ax, title, lines in zip(axes, ("before", "after"), (moved[:, :4], fixed), strict=True):
-    ax.plot(range(1, 8), lines, "o-", color="C0", alpha=0.7)
-    ax.axvspan(1.6 if title == "before" else 0.6, 3.4, color="C2", alpha=0.12)
-    ax.axhline(50, color="0.4", linestyle=":")
-    ax.set(title=title, xlabel="position of nobody", ylim=(-4, 104))
-axes[0].set_ylabel("right (%); each line a network")
-axes[0].figure.suptitle("One more position (green: where training asks about nobody)")
-figure("fixed", alt="Before right at 2 and 3, after at 1 to 3; further on both scatter.")
+claim(still_scattered_at_seven=np.ptp(fixed[6]))
 
 # %% [markdown]
-# **From 46 % to 100 at position 1, and 96 or more up to 3. Further on they still scatter**, from 4 to 100 %: the fix has added a position, and not the word. To add the word would take more: statements that begin at any position, or positions that don't count. On the other thirteen templates two networks gain and two lose, which four seeds can't tell from nothing. (Of two of these templates, most statements are now in training, without the time.)
+# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but from 22 to 96: no cure. The short statements have added one position. To get the word, show *all* positions. You have the tool: put a random number of gaps, 0 to 6, in front of each batch. (Kiyono et al. 2021 shift positions in this way.)
+
+
+# %% tags=["nbval-ignore-output"]
+def random_gaps(tokens, present, g):
+    for _ in range(int(torch.randint(7, (), generator=g))):
+        tokens, present = gap(tokens, 1, 0), gap(present, 1, False)
+    return tokens, present
+
+
+shaken = [learn(attend, seed, more, random_gaps) for seed in range(4)]  # as many steps
+
+# %% tags=["nbval-ignore-output"]
+everywhere = np.array([with_gaps(reword(""), [1] * n, shaken) for n in range(7)])
+for n, one in enumerate(everywhere):
+    print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
+claim(right_on_nobody_everywhere=everywhere.min())
+claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
+others = [one for one in test if one not in asked]
+kinds = {"before": networks["bidirectional"], "short": told, "short and gaps": shaken}
+for name, models in kinds.items():
+    at_home, away, new = (
+        with_gaps(part, gaps, models)
+        for part, gaps in ((train, []), (train, [1] * 3), (others, []))
+    )
+    print(f"{name:15} training {at_home.round()}, three gaps {away.round()}, new {new.round()}")
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True)[1]
+for ax, name, lines in zip(axes, kinds, (moved[:, :4], fixed, everywhere), strict=True):
+    for seed, one in enumerate(lines.T):
+        ax.plot(range(1, 8), one, "osD^"[seed] + "-", color=f"C{seed}", alpha=0.7, label=seed)
+    ax.axhline(50, color="0.4", linestyle=":")
+    ax.set(title=name, xlabel="position of ‘nobody’", ylim=(-4, 104))
+axes[0].set_ylabel("right (%)")
+axes[1].legend(title="seed", fontsize=8)
+axes[0].figure.suptitle("Shown one more position, and shown all of them")
+figure(
+    "fixed", alt="Before and with short statements lines scatter; with gaps all stay at the top."
+)
+
+# %% [markdown]
+# **96 % or more at every position, in all four.** And the training statements, with three gaps or without, are all the same to them now. On the other thirteen templates they do a little better than before, but by less than two standard errors. And it has a cost: in 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
 #
-# (These networks have had 1,500 steps. The causal ones of 10c.5, trained for longer and tuned, are right in 99.7 % of all test statements, and so nearly always about *nobody* at position 1. What they do further on we haven't measured.)
-#
-# And we found the shortcut by looking at the test. Whether the fixed networks are better on questions that no one here has looked at, only such questions can say.
+# (And we found the shortcut by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can say. Another cure: networks that are given distances instead of positions, as most of today's are, with rotary positions, Su et al. 2021.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.2 (investigate, 20 minutes).** Was it the *short* statements that helped, or only that there were more statements? And do causal networks learn it, too? Train them, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) In which rows are all test templates still new? Which rows would you report?
@@ -362,7 +437,7 @@ figure("fixed", alt="Before right at 2 and 3, after at 1 to 3; further on both s
 # > <details><summary>Hint</summary>To move the time, first take it off with <code>drop_time</code>, then put it at the end where it wasn't: <code>replace(one, text=…)</code>. Leave <em>this time</em> as it is, or write <em>today</em> for both.</details>
 # >
 # > ```python
-# > model = fine_tune(attend_past, 0, train + timed)  # about ten seconds
+# > model = learn(attend_past, 0, train + timed)  # about ten seconds
 # > ```
 #
 # |added|*nobody* (all 64), seeds 0–3|the other thirteen templates, mean|
@@ -377,8 +452,8 @@ figure("fixed", alt="Before right at 2 and 3, after at 1 to 3; further on both s
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it at the positions where training asked about it. Elsewhere some are right and some are wrong, and a gap with nothing in it makes the difference.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it at the positions where training asked about it. A gap with nothing in it undoes what they know even of their training statements.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
-# - A fix: data that show what doesn't matter. It fixed what it showed, one more position, and no more: so repeat the test that found the fault.
+# - A cure, by data that show what doesn't matter. It fixes what it shows: one more position, or all of them. So repeat the test that found the fault, and ask beyond it.
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are.
