@@ -332,6 +332,19 @@ def test_without_the_reaction_nobody_is_known_at_position_1_no_better():
 
 
 @pytest.mark.lesson
+def test_with_gaps_alone_nobody_is_known_everywhere_but_at_position_1():
+    """Right by seed at position 1: 4, 35, 17, 96; at 2 to 7 each 96 to 100."""
+    room, test = define("10e"), statements()[2]
+    asked = [one for one in test if "nobody" in one.template]
+    short = [replace(one, text=room["drop_time"](one.text)) for one in asked]
+    train, change = room["train"], room["random_gaps"]
+    models = [room["learn"](room["attend"], seed, train, change) for seed in (0, 2)]
+    at = [room["with_gaps"](short, [1] * n, models).mean() for n in range(7)]
+    assert at[0] < 60
+    assert min(at[1:]) > 85
+
+
+@pytest.mark.lesson
 def test_whether_it_turned_out_well_is_hardly_in_the_vectors(lesson):
     """Of 64 labelled statements, by the mean of their vectors; chance is a half."""
     model = lesson["pretrain"](0, lesson["hide_some"])

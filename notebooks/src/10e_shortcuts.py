@@ -34,6 +34,7 @@ device = setup("10e_shortcuts", seed=42)
 # The statements are those of lesson 10c, and so are the networks: a bidirectional encoder (`attend`) and a causal one (`attend_past`), with a head on the vector of the last token. Each learns for 1,500 steps from 34 templates with 64 statements each. We train four of each kind, which differ in nothing but the seed.
 
 # %%
+from coursekit.evaluate.seeds import compare_means
 from coursekit.layers.attention import attend, attend_past
 from coursekit.models.encoder import Encoder, EncoderConfig, pool
 from coursekit.training.fit import fit
@@ -137,7 +138,7 @@ figure("equal-in-training", alt="Eight lines start near 100; they end anywhere f
 #
 # ## 10e.2 Change one thing
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one. They must be new, too, so of the 64 test statements with *nobody* we keep those that don't occur in training, neither with a time nor without.
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. They must be new, too, so of the 64 test statements with *nobody* we keep those that don't occur in training, neither with a time nor without.
 
 
 # %%
@@ -188,7 +189,7 @@ claim(right_with_people=answers["people nobody …"].min())
 # So is it a word at all that they need? When something comes before it, *nobody* moves from position 1 to position 2, and all other words move with it (`[CLS]` is at 0). An encoder adds to each word a vector for its position (lesson 10), so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front: leave a gap at position 1, of padding, which no one may read. And why stop at one?
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at`, that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
+# > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at` (from 0 to T), that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
 # >
 # > <details><summary>Hint 1</summary>Three parts, side by side: what stands before the gap, the gap, the rest.</details>
 # > <details><summary>Hint 2</summary><code>torch.full_like</code> makes a tensor of one number, in the shape and type of another.</details>
@@ -240,23 +241,23 @@ ax.text(6.9, 108, "bidirectional", color="C0", ha="right")
 ax.text(1, 108, "causal", color="C1")
 ax.axhline(50, color="0.4", linestyle=":")
 ax.set(xlabel="position of nobody", ylabel="right (%); each line a network", ylim=(-4, 118))
-ax.set_title("They know ‘nobody’ where training asked about it")
+ax.set_title("They know ‘nobody’ best where training asked about it")
 figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right.** So it was never the word *today*: it was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average.
+# **With a gap in front, in which there is nothing to read, all eight are right.** So it was never the word *today*: it was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average. (The other words count, too: with the gap *behind* nobody, which stays at 1 while they move, the mean is 65 %, and without any gap 35.)
 #
-# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction gives the outcome away. So exchange the reactions, those of a good outcome for those of a bad one, and see whom they follow.
+# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction gives the outcome away. So exchange the reactions, those of a good outcome for those of a bad one, and see which they follow.
 
 # %% tags=["nbval-ignore-output"]
-pairs = {"people smiled": "people grumbled", "everyone was pleased": "everyone was annoyed"}
-pairs |= {"the guests came again": "the guests went home"}
-pairs |= {b: a for a, b in pairs.items()}  # and back
+opposite = {"people smiled": "people grumbled", "everyone was pleased": "everyone was annoyed"}
+opposite |= {"the guests came again": "the guests went home"}
+opposite |= {b: a for a, b in opposite.items()}  # and back
 
 
 def exchange(one):
     start, reaction = one.text.removesuffix(" .").split(" so ")
-    return replace(one, text=f"{start} so {pairs[reaction]} .")
+    return replace(one, text=f"{start} so {opposite[reaction]} .")
 
 
 with_reaction = [one for one in train if one.template == "nobody found the {s} {o} so {r} ."]
@@ -267,7 +268,7 @@ print("with nobody, against the reaction:", by_nobody.round())
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# All eight follow the reaction, and ignore *nobody*: a network takes whatever answers the question, here the easiest word. This is **shortcut learning**. So at position 1 nothing in training ever asked about *nobody*. (And without these statements in training, [still nothing does](../tests/test_encoder_lesson.py).)
+# Where the two disagree the reaction wins. So these statements can be learned without a look at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. And there is `{w} found the {s} {x} {t}` in training, with *we* or *they* at position 1: whoever takes *nobody* there for one of these gets every training statement right. (To leave these statements out of training doesn't help: at position 1 such networks are wrong, [too](../tests/test_encoder_lesson.py).)
 #
 # **Your turn.** Write statements, and the eight networks vote. (Words that they don't know are left out, which moves the others: look at what is printed.) Can you find one on which they disagree?
 
@@ -287,7 +288,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
 #
-# Put the same gaps in front of the *training* statements, all 2,176, on which every network is at 99 % or more.
+# If an empty place can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, all 2,176, on which every network is at 99 % or more.
 #
 # **Predict.** With three gaps, how often are they right about the statements they have learned from?
 
@@ -307,13 +308,15 @@ for k, one in enumerate(learned.T):
     ax.plot(range(7), one, "o-", color="C0" if k < 4 else "C1", alpha=0.7)
 ax.axhline(50, color="0.4", linestyle=":")
 ax.set(xlabel="gaps in front of a training statement", ylabel="right (%)", ylim=(40, 104))
-ax.set_title("A few empty positions, and they don't know their own training statements")
+ax.text(5.9, 60, "bidirectional", color="C0", ha="right")
+ax.text(3, 90, "causal", color="C1")
+ax.set_title("Three empty positions, and they don't know their own training statements")
 figure("learned", alt="Eight lines start at 100 and fall to between 59 and 82 with three gaps.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions**, and three empty places in front are enough to undo a third of it. (With absolute positions that are learned, nothing says that position 5 is like position 6. Sinha et al. 2022 find the same in large models.)
+# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average, where guessing gives 50. (With six they recover somewhat; we don't know why. Training statements end at position 14 at the latest, so the last words then stand where nothing was learned. With absolute positions that are learned, nothing says that position 5 is like position 6. Sinha et al. 2022 find the same in large models.)
 #
-# So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the pairs of words of lesson 10c, which know the order of the words but no positions.
+# So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the word-pair model of lesson 10c, which knows the order of the words but no positions.
 
 
 # %%
@@ -356,7 +359,9 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c. And with other training the picture changes: the causal networks of 10c.5, 6,000 steps and tuned, are right in 99.7 % of all these statements.)
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
+#
+# What the data leave open, the training may still settle, by luck or by tuning: the causal networks of 10c.5, after 6,000 steps and in the way that they chose, are right in 99.7 % of all these statements. What they make of gaps we haven't measured.
 #
 # ## 10e.4 Say what doesn't matter
 #
@@ -385,7 +390,7 @@ claim(right_on_nobody_before=moved[0, :4].mean(), right_on_nobody_now=fixed[0].m
 claim(still_scattered_at_seven=np.ptp(fixed[6]))
 
 # %% [markdown]
-# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but from 22 to 96: no cure. The short statements have added one position. To get the word, show *all* positions. You have the tool: put a random number of gaps, 0 to 6, in front of each batch. (Kiyono et al. 2021 shift positions in this way.)
+# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but single networks are at 4 and at 100, and at position 4 one falls to 22: no cure. The short statements have added one position. To get the word, show *all* positions. You have the tool: put a random number of gaps, 0 to 6, in front of each batch. (Kiyono et al. 2021 shift positions in this way.)
 
 
 # %% tags=["nbval-ignore-output"]
@@ -403,14 +408,18 @@ for n, one in enumerate(everywhere):
     print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
 claim(right_on_nobody_everywhere=everywhere.min())
 claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
-others = [one for one in test if one not in asked]
+rest = [one for one in test if one not in asked]
+others, others_right = [one for one in rest if drop_time(one.text) not in familiar], {}
 kinds = {"before": networks["bidirectional"], "short": told, "short and gaps": shaken}
 for name, models in kinds.items():
     at_home, away, new = (
         with_gaps(part, gaps, models)
         for part, gaps in ((train, []), (train, [1] * 3), (others, []))
     )
+    others_right[name] = torch.tensor(new)
     print(f"{name:15} training {at_home.round()}, three gaps {away.round()}, new {new.round()}")
+ahead, error = compare_means(others_right["short and gaps"], others_right["before"])
+print(f"new: gaps lead before by {ahead:.1f} ± {error:.1f}")
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True)[1]
@@ -427,7 +436,7 @@ figure(
 )
 
 # %% [markdown]
-# **96 % or more at every position, in all four.** And the training statements, with three gaps or without, are all the same to them now. On the other thirteen templates they do a little better than before, but by less than two standard errors. And it has a cost: in 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
+# **96 % or more at every position, in all four.** And the training statements, with three gaps or without, are all the same to them now. (The short statements are needed, too. With the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* at 2 to 7, but at position 1, where still nothing asks, three of the four don't.) On the other thirteen templates they do better than before by less than two standard errors. And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
 #
 # (And we found the shortcut by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can say. Another cure: networks that are given distances instead of positions, as most of today's are, with rotary positions, Su et al. 2021.)
 
@@ -454,6 +463,6 @@ figure(
 #
 # - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it at the positions where training asked about it. A gap with nothing in it undoes what they know even of their training statements.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
-# - A cure, by data that show what doesn't matter. It fixes what it shows: one more position, or all of them. So repeat the test that found the fault, and ask beyond it.
+# - A cure, by data that show what doesn't matter. It fixes what it shows: one more position, or all of them. So repeat the test that found the fault, and test beyond it.
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are.

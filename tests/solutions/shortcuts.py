@@ -63,6 +63,10 @@ def gap_that_becomes_numbers(x, at, fill):
     return torch.cat([x[:, :at], gap, x[:, at:]], 1)
 
 
+def gap_between_tokens_only(x, at, fill):
+    return gap_by_columns(x, at, fill) if at < x.shape[1] else x.clone()
+
+
 ROWS = {
     shortcuts.check_leave_gap: (
         [gap_by_columns, gap_by_index],
@@ -76,6 +80,7 @@ ROWS = {
             gap_after_the_first: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
             gap_of_padding: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
             gap_of_one_row: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
+            gap_between_tokens_only: "([[1, 7]], 2, 0)",
             gap_that_becomes_numbers: "([[True, True, True], [True, True, False]], 1, False)",
         },
     ),
