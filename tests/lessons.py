@@ -9,7 +9,7 @@ from tools.source import find_lessons, load
 
 KEPT = {
     *("train", "ids", "our_layer", "readable", "hide", "tokens", "known", "new", "sizes", "last"),
-    *("learn", "forbid_it", "pick", "patch", "look", "pair", "kitchen", "gap"),
+    *("learn", "forbid_it", "pick", "patch", "look", "pair", "kitchen", "gap", "shorten"),
 }
 """Names that are assigned in lessons 10 and 10c to 10e, cheaply, and that their functions use."""
 DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef

@@ -325,7 +325,7 @@ def test_without_the_reaction_nobody_is_known_at_position_1_no_better():
     fewer = [one for one in train if one.template != form]
     models = [room["learn"](room["attend"], seed, fewer) for seed in (0, 2)]
     asked = [one for one in test if "nobody" in one.template]
-    short = [replace(one, text=room["drop_time"](one.text)) for one in asked]
+    short = [replace(one, text=room["shorten"](one.text)) for one in asked]
     at_1, at_2 = (room["with_gaps"](short, gaps, models) for gaps in ([], [1]))
     assert at_1.mean() < 50
     assert at_2.mean() > 75
@@ -336,7 +336,7 @@ def test_with_gaps_alone_nobody_is_known_everywhere_but_at_position_1():
     """Right by seed at position 1: 4, 35, 17, 96; at 2 to 7 each 96 to 100."""
     room, test = define("10e"), statements()[2]
     asked = [one for one in test if "nobody" in one.template]
-    short = [replace(one, text=room["drop_time"](one.text)) for one in asked]
+    short = [replace(one, text=room["shorten"](one.text)) for one in asked]
     train, change = room["train"], room["random_gaps"]
     models = [room["learn"](room["attend"], seed, train, change) for seed in (0, 2)]
     at = [room["with_gaps"](short, [1] * n, models).mean() for n in range(7)]

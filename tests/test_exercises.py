@@ -213,6 +213,8 @@ def _times(factor, answer):
         return tuple(factor * value for value in answer)
     if callable(answer):
         return lambda *arguments, **options: _times(factor, answer(*arguments, **options))
+    if isinstance(answer, str):  # a text can't be wrong by a factor
+        return answer.replace(" the ", " a ") if " the " in answer else f"{answer} {factor}"
     return factor * (torch.tensor(answer).double() if isinstance(answer, list) else answer)
 
 

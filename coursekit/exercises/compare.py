@@ -146,6 +146,8 @@ def _difference(answer: Any, expected: Any, tolerance: float) -> str:
             if fault:
                 return f"first at {key!r}: {fault}"
         return ""
+    if isinstance(expected, str):
+        return "" if answer == expected else "it is another text"
     number = _read_number(answer)
     if number is None:
         return f"a number was expected, not {type(answer).__name__}"

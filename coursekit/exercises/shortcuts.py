@@ -1,4 +1,4 @@
-"""Checks for the exercises of notebook 10e, and the gap until the reader has written one."""
+"""Checks for the exercises of notebook 10e, and what they ask for until the reader has it."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,33 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from coursekit.exercises.compare import agree, watch_arguments
+
+TIMES = ("today", "this time")
+"""What a statement may begin or end with."""
+
+
+def take_time_off(text: str) -> str:
+    """Return a statement without its time, at the front or before the full stop.
+
+    Example:
+        >>> take_time_off("this time we found the cake dry .")
+        'we found the cake dry .'
+    """
+    for time in TIMES:
+        text = text.removeprefix(f"{time} ")
+        if text.endswith(f" {time} ."):
+            text = text.removesuffix(f"{time} .") + "."
+    return text
+
+
+def check_drop_time(solution: Callable[[str], str]) -> None:
+    """Check a statement without its time."""
+    texts = (
+        "today nobody found the cake dry .",
+        "we found the cake dry this time .",
+        "it was a dry cake so people smiled .",
+    )
+    agree(solution, take_time_off, [(text,) for text in texts])
 
 
 def insert_gap(x: Shaped[Tensor, "N T"], at: int, fill: int) -> Shaped[Tensor, "N T+1"]:

@@ -519,7 +519,7 @@ figure("transplants", alt="Be moves seeds 0 and 1, the cakes seeds 1 to 3, both 
 # %% [markdown]
 # ## What you now have
 #
-# - **Where does a network keep what it has read?** A GPT has it where it needs it: at *be*, where it predicts the adjective, it has the topic, and good or bad, too, if it has learned from every word. At *dry*, one word later, a probe fitted to two examples finds no more, as far as we can tell, than in networks without any training, and no more than the noun alone gives away. In encoders, which predict there, they do find what tells a cake from a walk.
+# - **Where does a network keep what it has read?** A GPT has it where it needs it: at *be*, where it predicts the adjective, it has the topic, and good or bad, too, if it has learned from every word. At *dry*, one word later, a probe fitted to two examples finds no more, as far as we can tell, than in networks without any training, and no more than the noun alone gives away. In encoders, which predict there, it does find what tells a cake from a walk.
 # - Two tools: a probe for what can be read, with controls and crossed examples, and activation patching for what is used, one vector at a time and several together.
 # - Four GPTs that differ only in their seed take two main paths to the same answer, each in its own mixture.
 #

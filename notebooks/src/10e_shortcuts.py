@@ -140,23 +140,34 @@ figure("equal-in-training", alt="Eight lines start near 100; they end anywhere f
 #
 # The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. They must be new, too, so of the 64 test statements with *nobody* we keep those that don't occur in training, neither with a time nor without.
 
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10e.1 (warm-up, 5 minutes).** Write `drop_time(text)`, which makes such a pair: the statement without its time, *today* or *this time*, whether it stands at the front or at the end. From *nobody found the cake dry today .* it makes *nobody found the cake dry .* A statement without a time stays as it is.
+# >
+# > <details><summary>Hint</summary>No time occurs inside a statement, so <code>replace</code> will do. Mind the spaces.</details>
+
+
+# %% tags=["stub"]
+def drop_time(text): ...  # -> text
+
+
+# %% tags=["check"]
+exercises.check_drop_time(drop_time)
+
+
+# %% tags=["solution"]
+def drop_time(text):
+    return text.replace("today ", "").replace("this time ", "")
+
 
 # %%
-def drop_time(text):
-    for time in ("today", "this time"):
-        text = text.removeprefix(f"{time} ")
-        if text.endswith(f" {time} ."):
-            text = text.removesuffix(f"{time} .") + "."
-    return text
-
-
-familiar = {drop_time(one.text) for one in train}
-fresh = [one for one in asked if drop_time(one.text) not in familiar]
+shorten = answer_or(drop_time, exercises.take_time_off)  # the course's until yours is there
+familiar = {shorten(one.text) for one in train}
+fresh = [one for one in asked if shorten(one.text) not in familiar]
 print(f"{len(fresh)} of {len(asked)}, such as:")
 
 
 def reword(front):  # without their time, after these words
-    return [replace(one, text=f"{front} {drop_time(one.text)}".strip()) for one in fresh]
+    return [replace(one, text=f"{front} {shorten(one.text)}".strip()) for one in fresh]
 
 
 for part in (fresh, reword(""), reword("today")):
@@ -189,7 +200,7 @@ claim(right_with_people=answers["people nobody …"].min())
 # So is it a word at all that they need? When something comes before it, *nobody* moves from position 1 to position 2, and all other words move with it (`[CLS]` is at 0). An encoder adds to each word a vector for its position (lesson 10), so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front: leave a gap at position 1, of padding, which no one may read. And why stop at one?
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at` (from 0 to T), that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
+# > **Exercise 10e.2 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at` (from 0 to T), that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
 # >
 # > <details><summary>Hint 1</summary>Three parts, side by side: what stands before the gap, the gap, the rest.</details>
 # > <details><summary>Hint 2</summary><code>torch.full_like</code> makes a tensor of one number, in the shape and type of another.</details>
@@ -240,7 +251,11 @@ ax.text(2.5, 30, "where training\nasks about it", color="C2", ha="center")
 ax.text(6.9, 108, "bidirectional", color="C0", ha="right")
 ax.text(1, 108, "causal", color="C1")
 ax.axhline(50, color="0.4", linestyle=":")
-ax.set(xlabel="position of nobody", ylabel="right (%); each line a network", ylim=(-4, 118))
+ax.set(
+    xlabel="position of ‘nobody’ (all words move)",
+    ylabel="right (%); each line a network",
+    ylim=(-4, 118),
+)
 ax.set_title("They know ‘nobody’ best where training asked about it")
 figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
 
@@ -268,22 +283,7 @@ print("with nobody, against the reaction:", by_nobody.round())
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# Where the two disagree the reaction wins. So these statements can be learned without a look at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. And there is `{w} found the {s} {x} {t}` in training, with *we* or *they* at position 1: whoever takes *nobody* there for one of these gets every training statement right. (To leave these statements out of training doesn't help: at position 1 such networks are wrong, [too](../tests/test_encoder_lesson.py).)
-#
-# **Your turn.** Write statements, and the eight networks vote. (Words that they don't know are left out, which moves the others: look at what is printed.) Can you find one on which they disagree?
-
-
-# %% tags=["live"]
-def vote(lines):  # the probability that it went well, in per cent
-    for text in lines.lower().splitlines():
-        known = [word for word in text.split() if word in ids][:23]
-        x = read([" ".join(known)])
-        for name, some in networks.items():
-            p = [100 * one(*x).softmax(-1)[0, 1].item() for one in some]
-            print(f"{' '.join(known):40} {name:13}", *(f"{number:4.0f}" for number in p))
-
-
-type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale soup .")
+# Where the two disagree the reaction wins. So these statements can be learned without a look at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. And there is `{w} found the {s} {x} {t}` in training, with *we* or *they* at position 1: whoever takes *nobody* there for one of these gets every training statement right. (That isn't all there is to position 1. Networks that train without the statements with a reaction know *nobody* there [no better](../tests/test_encoder_lesson.py). And why three of the eight know it there, we don't know.)
 
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
@@ -310,7 +310,7 @@ ax.axhline(50, color="0.4", linestyle=":")
 ax.set(xlabel="gaps in front of a training statement", ylabel="right (%)", ylim=(40, 104))
 ax.text(5.9, 60, "bidirectional", color="C0", ha="right")
 ax.text(3, 90, "causal", color="C1")
-ax.set_title("Three empty positions, and they don't know their own training statements")
+ax.set_title("Three empty positions, and a third of what they learned is gone")
 figure("learned", alt="Eight lines start at 100 and fall to between 59 and 82 with three gaps.")
 
 # %% [markdown]
@@ -359,9 +359,25 @@ plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
+# **Your turn.** Write statements, and the eight networks vote. (Words that they don't know are left out, which moves the others: look at what is printed.) Can you find one on which they disagree?
+
+
+# %% tags=["live"]
+def vote(lines):  # the probability that it went well, in per cent
+    for text in lines.lower().splitlines():
+        known = [word for word in text.split() if word in ids][:23]
+        x = read([" ".join(known)])
+        for name, some in networks.items():
+            p = [100 * one(*x).softmax(-1)[0, 1].item() for one in some]
+            print(f"{' '.join(known):40} {name:13}", *(f"{number:4.0f}" for number in p))
+
+
+type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale soup .")
+
+# %% [markdown]
 # Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
 #
-# What the data leave open, the training may still settle, by luck or by tuning: the causal networks of 10c.5, after 6,000 steps and in the way that they chose, are right in 99.7 % of all these statements. What they make of gaps we haven't measured.
+# (The causal networks of 10c.5, after 6,000 steps and with mean pooling, are right in 99.7 % of all these statements. So longer training settles much. What such networks make of gaps we haven't measured.)
 #
 # ## 10e.4 Say what doesn't matter
 #
@@ -369,7 +385,7 @@ figure("templates", alt="Some rows are blue throughout; in others one kind is re
 
 # %% tags=["nbval-ignore-output"]
 timed = [one for one in train if "{t}" in one.template]
-more = train + [replace(one, text=drop_time(one.text)) for one in timed]
+more = train + [replace(one, text=shorten(one.text)) for one in timed]
 print(f"{len(train)} statements, now {len(more)}, such as:", more[-1].text)
 told = [learn(attend, seed, more) for seed in range(4)]  # as many steps as before
 
@@ -390,7 +406,7 @@ claim(right_on_nobody_before=moved[0, :4].mean(), right_on_nobody_now=fixed[0].m
 claim(still_scattered_at_seven=np.ptp(fixed[6]))
 
 # %% [markdown]
-# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but single networks are at 4 and at 100, and at position 4 one falls to 22: no cure. The short statements have added one position. To get more than that, show many. You have the tool: put a random number of gaps, 0 to 6, in front of each batch. (Kiyono et al. 2021 shift positions in this way.)
+# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, between 4 and 100, but at 4 it falls: no cure. The short statements have added one position. To get more than that, show many. You have the tool: put a random number of gaps, 0 to 6, in front of each batch. (Kiyono et al. 2021 shift positions in this way.)
 
 
 # %% tags=["nbval-ignore-output"]
@@ -409,7 +425,7 @@ for n, one in enumerate(everywhere):
 claim(right_on_nobody_where_shown=everywhere[:9].min(), right_beyond=everywhere[9:].min())
 claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 rest = [one for one in test if one not in asked]
-others, others_right = [one for one in rest if drop_time(one.text) not in familiar], {}
+others, others_right = [one for one in rest if shorten(one.text) not in familiar], {}
 kinds = {"before": networks["bidirectional"], "short": told, "short and gaps": shaken}
 for name, models in kinds.items():
     at_home, away, new = (
@@ -443,9 +459,9 @@ figure(
 # (And we found the shortcut by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can say. Another cure: networks that are given distances instead of positions, as most of today's are, with rotary positions, Su et al. 2021.)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.2 (investigate, 20 minutes).** Was it the *short* statements that helped, or only that there were more statements? And do causal networks learn it, too? Train them, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) In which rows are all test templates still new? Which rows would you report?
+# > **Exercise 10e.3 (investigate, 20 minutes).** Was it that the added statements were *short*, or only that there were more? Train causal networks, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) Then look at what you added: in which rows are all test templates still new?
 # >
-# > <details><summary>Hint</summary>To move the time, first take it off with <code>drop_time</code>, then put it at the end where it wasn't: <code>replace(one, text=…)</code>. Leave <em>this time</em> as it is, or write <em>today</em> for both.</details>
+# > <details><summary>Hint</summary>To move the time, first take it off with <code>shorten</code>, then put it at the end where it wasn't: <code>replace(one, text=…)</code>. Leave <em>this time</em> as it is, or write <em>today</em> for both.</details>
 # >
 # > ```python
 # > model = learn(attend_past, 0, train + timed)  # about ten seconds
@@ -463,7 +479,7 @@ figure(
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it at the positions where training asked about it. A gap with nothing in it undoes what they know even of their training statements.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it in statements that lie where training asked about it. Three empty positions cost them a third even of what they knew of their training statements.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
 # - A cure, by data that show what doesn't matter. It fixes what it shows: one more position, or nine of them. So repeat the test that found the fault, and test beyond it.
 #

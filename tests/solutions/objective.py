@@ -65,7 +65,7 @@ def look_up_to_the_last(x, blocks, depth, here):
     return look_by_slice(x, blocks[:-1], depth, here)
 
 
-def look_by_place(x, blocks, depth, here):
+def look_by_position(x, blocks, depth, here):
     x = look_by_slice(x, blocks, depth, here | True).view_as(x)
     return x.transpose(0, 1)[here.T]
 
@@ -196,7 +196,7 @@ ROWS = {
             look_and_write: " raised ValueError: it changed the x",
             look_and_stop_late: "[block 1, block 2], 0,",
             look_up_to_the_last: "[block 1, block 2], 2,",
-            look_by_place: "[block 3, block 1, block 2], 2,",
+            look_by_position: "[block 3, block 1, block 2], 2,",
         },
     ),
     objective.check_transplant: (

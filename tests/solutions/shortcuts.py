@@ -5,6 +5,48 @@ from torch.nn import functional as F
 
 from coursekit.exercises import shortcuts
 
+# --- check_drop_time ----------------------------------------------------------------------------
+
+
+def time_by_parts(text):
+    for time in ("today", "this time"):
+        if text.startswith(time + " "):
+            text = text[len(time) + 1 :]
+        if text.endswith(" " + time + " ."):
+            text = text[: -len(time) - 3] + " ."
+    return text
+
+
+def time_by_replacing(text):
+    return text.replace("today ", "").replace("this time ", "")
+
+
+def time_only_in_front(text):
+    return text.removeprefix("today ").removeprefix("this time ")
+
+
+def time_only_today(text):
+    return " ".join(word for word in text.split() if word != "today")
+
+
+def time_without_a_space(text):
+    return text.replace("today", "").replace("this time", "")
+
+
+def time_with_the_full_stop(text):
+    short = time_by_parts(text)
+    return short.removesuffix(" .") if short != text else text
+
+
+def time_or_first_word(text):
+    short = time_by_parts(text)
+    return short if short != text else text.split(" ", 1)[1]
+
+
+def time_as_words(text):
+    return time_by_parts(text).split()
+
+
 # --- check_leave_gap ----------------------------------------------------------------------------
 
 
@@ -68,6 +110,17 @@ def gap_between_tokens_only(x, at, fill):
 
 
 ROWS = {
+    shortcuts.check_drop_time: (
+        [time_by_parts, time_by_replacing],
+        {
+            time_without_a_space: "'today nobody found",
+            time_with_the_full_stop: "'today nobody found",
+            time_as_words: "'today nobody found",
+            time_only_in_front: "'we found the cake dry this time .'",
+            time_only_today: "'we found the cake dry this time .'",
+            time_or_first_word: "'it was a dry cake so",
+        },
+    ),
     shortcuts.check_leave_gap: (
         [gap_by_columns, gap_by_index],
         {
