@@ -212,7 +212,7 @@ ax.set_xlabel("right from two examples (%), chance is 50; dots: seeds")
 figure("at-dry", alt="Encoders 95 per cent, GPTs 63, untrained networks 64, the noun alone 67.")
 
 # %% [markdown]
-# 63 %, though the cake is there to be read: from two examples, networks that were never trained do as well, as far as four of each can tell. (That these are above 50 has a reason: only the templates of the new statements are new. If one speaks of a cake, and so does the example, the noun is enough. Alone it gives 67 %. From more examples a probe finds more in both; Voita and Titov 2020 turn that into a measure.) And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
+# 63 %, though the cake is there to be read: from two examples, networks that were never trained do as well, as far as four of each can tell. (They start from PyTorch's initial weights, larger than those of the others, which makes them the harder control.) (That these are above 50 has a reason: only the templates of the new statements are new. If one speaks of a cake, and so does the example, the noun is enough. Alone it gives 67 %. From more examples a probe finds more in both; Voita and Titov 2020 turn that into a measure.) And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
 #
 # ## 10d.2 The mask, or the objective?
 #
@@ -266,9 +266,9 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63; networks that fill 
 #
 # Predicting this adjective takes the topic. A GPT predicts it at *be*, an encoder at *dry* itself (also where *dry* is seen: one chosen word in five is not masked). **The same job, one word earlier: a GPT has the topic ready where it needs it.** (After both layers that is nearly a must, since the prediction is made from this vector. But after one layer it is 91 % already.)
 #
-# So it is the objective that puts the peak there: GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer, with the same mask. (Their 85 at *be* alone, with seeds from 63 to 100, is behind the GPTs by less than two standard errors. And why theirs is spread from *would* to *dry* we don't know.)
+# So it seems to be the objective that puts the peak there: GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer, with the same mask. (Their 85 at *be* alone, with seeds from 63 to 100, is behind the GPTs by less than two standard errors. And why theirs is spread from *would* to *dry* we don't know.)
 #
-# And how firm is all this? Train the same networks for 1,200 steps instead of 1,500 ([a test](../tests/test_encoder_lesson.py) does). At *be* the GPTs then have 99 %. At *dry* they have 68, still hardly more than the untrained ones. But causal networks that fill in masks have 68 there, too: they reach 89 only in the last 300. So don't build on the distance between these two.
+# And how robust is all this? Train the same networks anew with a schedule of 1,200 steps instead of 1,500 ([a test](../tests/test_encoder_lesson.py) does). At *be* the GPTs then have 99 %. At *dry* they have 68, still hardly more than the untrained ones. But causal networks that fill in masks have 68 there, too, instead of 89. So don't build on the distance between these two.
 
 # %% [markdown]
 # ## 10d.3 The topic, or good and bad?
@@ -510,7 +510,7 @@ figure("transplants", alt="Be moves seeds 0 and 1, the cakes seeds 1 to 3, both 
 # %% [markdown]
 # **There are two main paths from the cake to the answer.** One goes through *be*, which has read the cake, or *stale*, in the first layer. The other goes through the cakes themselves, which *be* reads in the second layer. With all three patched every GPT speaks of the weather, 96 to 100 %, while all the other words before *be* move little (except in seed 2, where they are a third source: 29 %). Each divides the work in its own way. With *be* alone it is 100, 59, 25 and 11 %, with the cakes alone 3, 49, 88 and 91. Nothing but the seed differs.
 #
-# What can be read and what is used are two things. After one layer a probe reads the topic from *be* in 100, 100, 93 and 80 % of cases. But the answers follow it in 100, 59, 25 and 11.
+# What can be read and what is used are two things. After one layer a probe reads the topic from *be* in 100, 100, 93 and 80 % of cases. But with *be* patched 100, 59, 25 and 11 % of the probability goes to the weather.
 #
 # And the division is itself a matter of chance: after 1,200 steps [the same four seeds](../tests/test_encoder_lesson.py) give 99, 27, 93 and 99 with *be* alone. Again all four are at 98 or more with all three.
 #

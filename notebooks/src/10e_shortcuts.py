@@ -260,7 +260,7 @@ ax.set_title("They know ‘nobody’ best where training asked about it")
 figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right.** So it was never the word *today*: it was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average. (The other words count, too: with the gap *behind* nobody, which stays at 1 while they move, the mean is 65 %, and without any gap 35.)
+# **With a gap in front, in which there is nothing to read, all eight are right, in nine cases of ten or more.** So it was never the word *today*: it was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average. (The other words count, too: with the gap *behind* nobody, which stays at 1 while they move, the mean is 65 %, and without any gap 35.)
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction gives the outcome away. So exchange the reactions, those of a good outcome for those of a bad one, and see which they follow.
 
@@ -283,7 +283,7 @@ print("with nobody, against the reaction:", by_nobody.round())
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# Where the two disagree the reaction wins. So these statements can be learned without a look at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. And there is `{w} found the {s} {x} {t}` in training, with *we* or *they* at position 1: whoever takes *nobody* there for one of these gets every training statement right. (That isn't all there is to position 1. Networks that train without the statements with a reaction know *nobody* there [no better](../tests/test_encoder_lesson.py). And why three of the eight know it there, we don't know.)
+# Where the two disagree the reaction wins. So these statements can be learned without looking at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. And there is `{w} found the {s} {x} {t}` in training, with *we* or *they* at position 1: whoever takes *nobody* there for one of these gets every training statement right. (That isn't all there is to position 1. Networks that train without the statements with a reaction know *nobody* there [no better](../tests/test_encoder_lesson.py). And why three of the eight know it there, we don't know.)
 
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
@@ -314,7 +314,7 @@ ax.set_title("Three empty positions, and a third of what they learned is gone")
 figure("learned", alt="Eight lines start at 100 and fall to between 59 and 82 with three gaps.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average, where guessing gives 50. (With six they recover somewhat; we don't know why. Training statements end at position 14 at the latest, so the last words then stand where nothing was learned. With absolute positions that are learned, nothing says that position 5 is like position 6. Sinha et al. 2022 find the same in large models.)
+# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average, where guessing gives 50. (With six they recover, to about what one gap leaves; we don't know why. Training statements end at position 14 at the latest, so the last words then stand where nothing was learned. With absolute positions that are learned, nothing says that position 5 is like position 6. Sinha et al. 2022 find the same in large models.)
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the word-pair model of lesson 10c, which knows the order of the words but no positions.
 
@@ -454,7 +454,7 @@ figure(
 )
 
 # %% [markdown]
-# **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody* (with six gaps at 8, after *today*, and at 9, after *this time*). At 10 and 11, which no training statement reaches, they scatter again. And the training statements, with three gaps or without, are all the same to them now. (The short statements are needed, too. With the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, three of the four don't.) On the other test statements, those that are not in training in any form, they lead by less than two standard errors. And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
+# **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody* (with six gaps at 8, after *today*, and at 9, after *this time*). At 10, where *nobody* never stands in training, they scatter again. And the training statements, with three gaps or without, are all the same to them now. (The short statements are needed, too. With the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, three of the four don't.) On the other test statements, those that are not in training in any form, they lead by less than two standard errors. And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
 #
 # (And we found the shortcut by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can say. Another cure: networks that are given distances instead of positions, as most of today's are, with rotary positions, Su et al. 2021.)
 
