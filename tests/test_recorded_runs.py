@@ -9,6 +9,7 @@ import re
 from copy import deepcopy
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -521,3 +522,20 @@ def test_the_command_records_what_is_asked_for(stop, tmp_path, monkeypatch, caps
     assert said == "tools: there is no recipe 'small'; there are tiny, other\n"
     stop(10)
     assert main(["record", "tiny", "--force"]) == 130
+
+
+def test_of_the_lead_of_10c_3_little_is_left_on_six_other_draws():
+    """Pre-trained causal networks over both bidirectional kinds: what the text of 10c.6 states."""
+
+    def right(kind):
+        runs = [read_record(f"labels-{kind}-split-{n}") for n in range(1, 7)]
+        return np.array([run.result["right"] for run in runs])
+
+    first = right("causal-pre-trained")
+    for kind, lead, error in (
+        ("bidirectional", 11.8, 10.7),
+        ("bidirectional-pre-trained-fast", 10.0, 4.7),
+    ):
+        one = first - right(kind)
+        assert one.mean() == pytest.approx(lead, abs=0.05)
+        assert one.std(ddof=1) * (1 / 6 + 14 / 34) ** 0.5 == pytest.approx(error, abs=0.05)

@@ -6,10 +6,8 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
+from coursekit.data.statements import WHEN
 from coursekit.exercises.compare import agree, watch_arguments
-
-TIMES = ("today", "this time")
-"""What a statement may begin or end with."""
 
 
 def take_time_off(text: str) -> str:
@@ -19,7 +17,7 @@ def take_time_off(text: str) -> str:
         >>> take_time_off("this time we found the cake dry .")
         'we found the cake dry .'
     """
-    for time in TIMES:
+    for time in WHEN:
         text = text.removeprefix(f"{time} ")
         if text.endswith(f" {time} ."):
             text = text.removesuffix(f"{time} .") + "."
