@@ -421,7 +421,7 @@ ax.set_title("272 labels: every pre-trained causal network is ahead")
 figure("few-labels", alt="Four dots near 66 from random weights, four from 70 to 77 when pre-trained.")
 
 # %% [markdown]
-# Here the ranges don't even overlap. **With few labels pre-training pays**, on this test: 8.7 ± 1.7 points over networks from random weights, more over the regression, which can't learn from text without labels. (Eight other seeds, run apart: 9.0 ± 2.5.) This is what BERT and GPT-1 were pre-trained for. In pre-training the network read all 2,176 statements without their labels, and three in ten tell the outcome in words, *so people smiled*.
+# Here the ranges don't even overlap. **With few labels pre-training pays**, on this test: 8.6 ± 1.7 points over networks from random weights, more over the regression, which can't learn from text without labels. (Eight other seeds, run apart: 9.0 ± 2.5.) This is what BERT and GPT-1 were pre-trained for. In pre-training the network read all 2,176 statements without their labels, and three in ten tell the outcome in words, *so people smiled*.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.3 (investigate, 25 minutes).** Does a bidirectional network gain as much? And does a causal one gain because in pre-training it had a target at every word? Write a `sparse_words` like `next_words` in which only 15 % of the targets count, and complete the table, seeds 0 to 3. (Twelve networks take a minute or two.)
@@ -571,7 +571,7 @@ ax.set(xlabel="points by which causal leads, seed 0", title="Four questions make
 figure("by-template", alt="Ten templates near zero, four between 28 and 94 points.")
 
 # %% [markdown]
-# The whole lead comes from four templates. Statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896, and the error six times as large: 17 ± 8.7, just on the border of a hint. (And the gain of 10c.4, 8.7 ± 1.7 over seeds, is 8.7 ± 3.6 over templates: a hint.)
+# The whole lead comes from four templates. Statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896, and the error six times as large: 17 ± 8.7, just on the border of a hint. (And the gain of 10c.4, 8.6 ± 1.7 over seeds, is 8.6 ± 3.6 over templates: a hint.)
 #
 # Are these fourteen, which we have looked at many times by now, kind to causal networks?
 #
@@ -638,7 +638,7 @@ figure("draws", alt="Causal leads most draws; all bars of two standard errors cr
 # |the first two networks, over fourteen templates|17 ± 8.7|on the border of a hint|
 # |six other draws|11.2 ± 10.4|nobody can tell|
 #
-# - Pre-training seems to pay when labels are few: 8.7 points for a causal network with 272 labels, ± 1.7 over seeds, ± 3.6 over templates, untuned: over questions only a hint.
+# - Pre-training seems to pay when labels are few: 8.6 points for a causal network with 272 labels, ± 1.7 over seeds, ± 3.6 over templates, untuned: over questions only a hint.
 # - A baseline without a network, a weight for each pair of words. On other draws no network clearly beats it.
 # - What to report: several seeds with a standard error, how each side was tuned, and how many questions the test really asks.
 #
