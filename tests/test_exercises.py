@@ -12,7 +12,16 @@ import torch
 from torch import Tensor
 
 from coursekit import exercises
-from coursekit.exercises import encoder, mlp, objective, recurrence, reverse, shortcuts, start
+from coursekit.exercises import (
+    encoder,
+    labels,
+    mlp,
+    objective,
+    recurrence,
+    reverse,
+    shortcuts,
+    start,
+)
 from coursekit.exercises.compare import NotYet, agree, with_gradients
 from tests import solutions
 
@@ -28,6 +37,7 @@ REFUSES_WRITING = {
     encoder.check_padding_mask,
     encoder.check_hide_tokens,
     encoder.check_forbid,
+    labels.check_our_pool,
     objective.check_look_inside,
     objective.check_transplant,
     reverse.check_cross_attention,

@@ -9,7 +9,6 @@ import re
 from copy import deepcopy
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -240,6 +239,10 @@ def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
     assert result["right"] == lesson["accuracy"](model, lesson["test"])
     assert result["validation"] == lesson["accuracy"](model, lesson["validation"])
     assert result["right"] != result["validation"]
+    assert {*result} == {"train", "validation", "right"} | {one.template for one in lesson["test"]}
+    for form in (lesson["test"][0].template, lesson["test"][-1].template):
+        part = [one for one in lesson["test"] if one.template == form]
+        assert result[form] == lesson["accuracy"](model, part)
 
 
 def test_a_classifier_learns_from_the_templates_of_its_split(brief):
@@ -522,20 +525,3 @@ def test_the_command_records_what_is_asked_for(stop, tmp_path, monkeypatch, caps
     assert said == "tools: there is no recipe 'small'; there are tiny, other\n"
     stop(10)
     assert main(["record", "tiny", "--force"]) == 130
-
-
-def test_of_the_lead_of_10c_3_little_is_left_on_six_other_draws():
-    """Pre-trained causal networks over both bidirectional kinds: what the text of 10c.6 states."""
-
-    def right(kind):
-        runs = [read_record(f"labels-{kind}-split-{n}") for n in range(1, 7)]
-        return np.array([run.result["right"] for run in runs])
-
-    first = right("causal-pre-trained")
-    for kind, lead, error in (
-        ("bidirectional", 11.8, 10.7),
-        ("bidirectional-pre-trained-fast", 10.0, 4.7),
-    ):
-        one = first - right(kind)
-        assert one.mean() == pytest.approx(lead, abs=0.05)
-        assert one.std(ddof=1) * (1 / 6 + 14 / 34) ** 0.5 == pytest.approx(error, abs=0.05)

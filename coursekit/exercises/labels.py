@@ -7,19 +7,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coursekit.evaluate.seeds import compare_means
-from coursekit.exercises.compare import agree
+from coursekit.evaluate.seeds import compare_means, mean_over_groups
+from coursekit.exercises.compare import agree, with_gradients
 from coursekit.models.encoder import POOLINGS, pool
 
 
 def check_our_pool(solution: Callable[[Tensor, Tensor, str], Tensor]) -> None:
     """Check which vector stands for each text, padding aside."""
     vectors = torch.tensor(
-        [[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]], [[4.0, 0.0], [2.0, 2.0], [6.0, 7.0]]]
+        [
+            [[1.0, 2.0], [3.0, 6.0], [9.0, 9.0], [8.0, 5.0]],
+            [[4.0, 0.0], [2.0, 2.0], [6.0, 7.0], [5.0, 1.0]],
+        ]
     )
-    present = torch.tensor([[True, True, False], [True, True, True]])
+    present = torch.tensor([[True, True, False, False], [True, True, True, True]])
     cases = [(vectors, present, pooling) for pooling in POOLINGS]
-    agree(solution, pool, [*cases, (vectors[:1], present[:1], "last")])
+    cases += [(vectors[:1], present[:1], pooling) for pooling in POOLINGS]
+    agree(with_gradients(solution, "vectors"), with_gradients(pool, "vectors"), cases)
 
 
 def check_lead(solution: Callable[[Tensor, Tensor], tuple[float, float]]) -> None:
@@ -29,12 +33,24 @@ def check_lead(solution: Callable[[Tensor, Tensor], tuple[float, float]]) -> Non
         (torch.tensor([73.0, 83.0, 78.0, 87.0]), torch.tensor([90.0, 96.0, 80.0, 65.0])),
         (torch.tensor([95.0, 91.0, 97.0]), torch.tensor([74.0, 75.0, 77.0, 84.0])),
     ]
+    agree(_named(solution, "lead"), _named(compare_means, "lead"), cases, tolerance=1e-5)
 
-    def named(one: Callable[[Tensor, Tensor], tuple[float, float]]) -> Callable[..., Any]:
-        @wraps(one)
-        def both(a: Tensor, b: Tensor) -> Any:
-            return dict(zip(("lead", "error"), one(a, b), strict=True))
 
-        return both
+def check_over_templates(solution: Callable[[Tensor, list[str]], tuple[float, float]]) -> None:
+    """Check a mean over groups, and its standard error."""
+    cases = [
+        (torch.tensor([90.0, 80.0, 50.0, 70.0]), ["a", "a", "b", "b"]),
+        (torch.tensor([100.0, 0.0, 90.0, 50.0]), ["b", "a", "b", "a"]),
+        (torch.tensor([10.0, 20.0, 60.0, 30.0]), ["a", "a", "b", "a"]),
+    ]
+    agree(_named(solution, "mean"), _named(mean_over_groups, "mean"), cases, tolerance=1e-5)
 
-    agree(named(solution), named(compare_means), cases, tolerance=1e-5)
+
+def _named(one: Callable[..., tuple[float, float]], first: str) -> Callable[..., Any]:
+    """Let a function that returns a number and its error say which is which."""
+
+    @wraps(one)
+    def both(*arguments: Any) -> Any:
+        return dict(zip((first, "error"), one(*arguments), strict=True))
+
+    return both

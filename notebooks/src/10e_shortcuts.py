@@ -138,12 +138,12 @@ figure("equal-in-training", alt="Eight lines start near 100; they end anywhere f
 #
 # ## 10e.2 Change one thing
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. They must be new, too, so of the 64 test statements with *nobody* we keep those that don't occur in training, neither with a time nor without.
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. They must be new, too, so of the 64 test statements with *nobody* we keep those that are no training statement, neither with a time nor without. (18 of these 23 do *begin* one, *nobody found the cake fresh so everyone was annoyed*; more on that below.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.1 (warm-up, 5 minutes).** Write `drop_time(text)`, which makes such a pair: the statement without its time, *today* or *this time*, whether it stands at the front or at the end. From *nobody found the cake dry today .* it makes *nobody found the cake dry .* A statement without a time stays as it is.
 # >
-# > <details><summary>Hint</summary>No time occurs inside a statement, so <code>replace</code> will do. Mind the spaces.</details>
+# > <details><summary>Hint</summary>No time occurs inside a statement, so the method <code>text.replace</code> will do. Mind the spaces.</details>
 
 
 # %% tags=["stub"]
@@ -174,7 +174,7 @@ for part in (fresh, reword(""), reword("today")):
     print(part[5].text)
 
 # %% [markdown]
-# (Without their time they are 18 different statements. 14 of the 23 turned out well, so a network that always says so is right in 61 %, and one that never does in 39.)
+# (Without their time they are 18 different statements. 14 of the 23 turned out well, so a network that always says so is right in 61 %, and one that never does in 39. Each of the 23 is 4 points, so don't read much into a difference of 10.)
 #
 # **Predict.** What does a network need before *nobody*, to be right: a time, another word, or nothing?
 
@@ -243,24 +243,20 @@ claim(right_with_a_gap=moved[1].min(), right_with_two_gaps=moved[2].min())
 claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=behind.mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(7.6, 3.6))[1]
+axes = plt.subplots(1, 2, figsize=(8.4, 3.2), sharey=True)[1]
 for k, one in enumerate(moved.T):
-    ax.plot(range(1, 8), one, "o-", color="C0" if k < 4 else "C1", alpha=0.7)
-ax.axvspan(1.6, 3.4, color="C2", alpha=0.12)
-ax.text(2.5, 30, "where training\nasks about it", color="C2", ha="center")
-ax.text(6.9, 108, "bidirectional", color="C0", ha="right")
-ax.text(1, 108, "causal", color="C1")
-ax.axhline(50, color="0.4", linestyle=":")
-ax.set(
-    xlabel="position of ‘nobody’ (all words move)",
-    ylabel="right (%); each line a network",
-    ylim=(-4, 118),
-)
-ax.set_title("They know ‘nobody’ best where training asked about it")
+    axes[k // 4].plot(range(1, 8), one, "osD^"[k % 4] + "-", color=f"C{k // 4}", alpha=0.6)
+for ax, name in zip(axes, networks, strict=True):
+    ax.axvspan(1.6, 3.4, color="C2", alpha=0.12)
+    ax.axhline(50, color="0.4", linestyle=":")
+    ax.set(title=name, xlabel="position of ‘nobody’ (all words move)", ylim=(-4, 104))
+axes[0].text(1.7, 25, "where training\nasks about it", color="C2")
+axes[0].set_ylabel("right (%); each line a network")
+axes[0].figure.suptitle("They know ‘nobody’ best where training asked about it")
 figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, in nine cases of ten or more.** So it was never the word *today*: it was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average. (The other words count, too: with the gap *behind* nobody, which stays at 1 while they move, the mean is 65 %, and without any gap 35.)
+# **With a gap in front, in which there is nothing to read, all eight are right, in nine cases of ten or more.** So it was never the word *today*. It was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average. It isn't the position of *nobody* alone, though. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 65 %.
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction gives the outcome away. So exchange the reactions, those of a good outcome for those of a bad one, and see which they follow.
 
@@ -283,7 +279,7 @@ print("with nobody, against the reaction:", by_nobody.round())
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# Where the two disagree the reaction wins. So these statements can be learned without looking at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. And there is `{w} found the {s} {x} {t}` in training, with *we* or *they* at position 1: whoever takes *nobody* there for one of these gets every training statement right. (That isn't all there is to position 1. Networks that train without the statements with a reaction know *nobody* there [no better](../tests/test_encoder_lesson.py). And why three of the eight know it there, we don't know.)
+# Where the two disagree the reaction wins. So these statements can be learned without looking at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. And there is `{w} found the {s} {x} {t}` in training, with *we* or *they* at position 1: whoever takes *nobody* there for one of these gets every training statement right. (That isn't all there is to position 1. Networks that train without these statements with a reaction know *nobody* there [no better](../tests/test_encoder_lesson.py): the eight are right in 0, 0, 0, 0, 0, 39, 0 and 91 %. And why three of the eight know it there, we don't know.)
 
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
@@ -310,11 +306,11 @@ ax.axhline(50, color="0.4", linestyle=":")
 ax.set(xlabel="gaps in front of a training statement", ylabel="right (%)", ylim=(40, 104))
 ax.text(5.9, 60, "bidirectional", color="C0", ha="right")
 ax.text(3, 90, "causal", color="C1")
-ax.set_title("Three empty positions, and a third of what they learned is gone")
+ax.set_title("Three empty positions, and a third of the answers are wrong")
 figure("learned", alt="Eight lines start at 100 and fall to between 59 and 82 with three gaps.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average, where guessing gives 50. (With six they recover, to about what one gap leaves; we don't know why. Training statements end at position 14 at the latest, so the last words then stand where nothing was learned. With absolute positions that are learned, nothing says that position 5 is like position 6. Sinha et al. 2022 find the same in large models.)
+# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average. Guessing gives 50, so of what they knew two thirds are gone. (With six they recover, to about what one gap leaves; we don't know why. Training statements end at position 14 at the latest, so the last words then stand where nothing was learned. With absolute positions that are learned, nothing says that position 5 is like position 6. Sinha et al. 2022 find the same in large models.)
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the word-pair model of lesson 10c, which knows the order of the words but no positions.
 
@@ -406,7 +402,7 @@ claim(right_on_nobody_before=moved[0, :4].mean(), right_on_nobody_now=fixed[0].m
 claim(still_scattered_at_seven=np.ptp(fixed[6]))
 
 # %% [markdown]
-# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but the four lie anywhere between 4 and 100: no cure. The short statements have added one position. To get more than that, show many. You have the tool: put a random number of gaps, 0 to 6, in front of each batch. (Kiyono et al. 2021 shift positions in this way.)
+# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but the four lie anywhere between 4 and 100, and at 4 they scatter, too: no cure. (At 5, which isn't shown either, they are nearly right; we don't know why.) What the short statements add for certain is one position. To get more than that, show many. You have the tool: put a random number of gaps, 0 to 6, in front of each batch. (Kiyono et al. 2021 shift positions in this way.)
 
 
 # %% tags=["nbval-ignore-output"]
@@ -424,6 +420,8 @@ for n, one in enumerate(everywhere):
     print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
 claim(right_on_nobody_where_shown=everywhere[:9].min(), right_beyond=everywhere[9:].min())
 claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
+
+# %% tags=["nbval-ignore-output"]
 rest = [one for one in test if one not in asked]
 others, others_right = [one for one in rest if shorten(one.text) not in familiar], {}
 kinds = {"before": networks["bidirectional"], "short": told, "short and gaps": shaken}
@@ -455,7 +453,11 @@ figure(
 )
 
 # %% [markdown]
-# **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody* (with six gaps at 8, after *today*, and at 9, after *this time*). At 10, where *nobody* never stands in training, they scatter again. And the training statements, with three gaps or without, are all the same to them now. (The short statements are needed, too. With the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, three of the four don't.) On the other test statements, those that are not in training in any form, they lead by 6.5 ± 5.2: nobody can tell. And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
+# **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) And with three gaps in front they do as well on the training statements as without.
+#
+# It has its limits. At 10, where *nobody* never stands in training, they scatter again. The short statements are needed, too: with the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, they are right in 4, 35, 17 and 96 %. And on the other test statements, those that are not in training in any form, they are ahead by 6.5 ± 5.2: undecided.
+#
+# And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
 #
 # (And we found the shortcut by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can say. Another cure: networks that are given distances instead of positions, as most of today's are, with rotary positions, Su et al. 2021.)
 
@@ -480,7 +482,7 @@ figure(
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it in statements that lie where training asked about it. Three empty positions cost them a third even of what they knew of their training statements.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training, and know it in statements that lie where training asked about it. With three empty positions in front they get a third even of their training statements wrong.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
 # - A cure, by data that show what doesn't matter. It fixes what it shows: one more position, or nine of them. So repeat the test that found the fault, and test beyond it.
 #

@@ -1,5 +1,8 @@
 """Solutions of the exercises of notebook 10c, right and wrong."""
 
+import statistics
+from itertools import groupby
+
 import torch
 
 from coursekit.exercises import labels
@@ -65,8 +68,27 @@ def pool_the_sum(vectors, present, pooling):
     return (vectors * present[..., None]).sum(1)
 
 
-def pool_squeezed(vectors, present, pooling):
-    return pool_by_lengths(vectors, present, pooling).squeeze()
+def pool_before_one_of_padding(vectors, present, pooling):
+    if pooling != "last":
+        return pool_by_lengths(vectors, present, pooling)
+    return vectors[torch.arange(len(vectors)), -1 - (~present).any(1).int()]
+
+
+def pool_squeezed(name):
+    def pooled(vectors, present, pooling):
+        found = pool_by_lengths(vectors, present, pooling)
+        return found.squeeze() if pooling == name else found
+
+    return pooled
+
+
+def pool_detached(vectors, present, pooling):
+    return pool_by_lengths(vectors.detach(), present, pooling)
+
+
+def pool_in_place(vectors, present, pooling):
+    vectors *= present[..., None]
+    return pool_by_lengths(vectors, present, pooling)
 
 
 # --- check_lead ---------------------------------------------------------------------------------
@@ -111,6 +133,61 @@ def lead_of_equal_numbers(a, b):
     return a.mean() - b.mean(), ((a.var() + b.var()) / len(a)) ** 0.5
 
 
+# --- check_over_templates -----------------------------------------------------------------------
+
+
+def over_templates_by_mask(values, templates):
+    names = sorted({*templates})
+    means = torch.stack([values[[one == name for one in templates]].mean() for name in names])
+    return means.mean(), means.std() / len(means) ** 0.5
+
+
+def over_templates_by_lists(values, templates):
+    lists = {}
+    for value, name in zip(values.tolist(), templates, strict=True):
+        lists.setdefault(name, []).append(value)
+    means = [statistics.fmean(one) for one in lists.values()]
+    return statistics.fmean(means), statistics.stdev(means) / len(means) ** 0.5
+
+
+def over_statements(values, templates):
+    return over_templates_by_mask(values, templates)[0], values.std() / len(values) ** 0.5
+
+
+def over_all_runs(values, templates):
+    n = len({*templates})
+    return over_templates_by_mask(values, templates)[0], values.std() / n**0.5
+
+
+def over_templates_of_all(values, templates):
+    return values.mean(), over_templates_by_mask(values, templates)[1]
+
+
+def over_neighbours(values, templates):
+    means = [
+        statistics.fmean(value for value, _ in some)
+        for _, some in groupby(zip(values.tolist(), templates, strict=True), lambda one: one[1])
+    ]
+    return statistics.fmean(means), statistics.stdev(means) / len(means) ** 0.5
+
+
+def over_equal_templates(values, templates):
+    n = len({*templates})
+    means = values[: len(values) // n * n].reshape(n, -1).mean(1)
+    return means.mean(), means.std() / n**0.5
+
+
+def over_templates_without_root(values, templates):
+    mean, error = over_templates_by_mask(values, templates)
+    return mean, error * len({*templates}) ** 0.5
+
+
+def over_templates_with_n(values, templates):
+    n = len({*templates})
+    mean, error = over_templates_by_mask(values, templates)
+    return mean, error * ((n - 1) / n) ** 0.5
+
+
 ROWS = {
     labels.check_our_pool: (
         [pool_by_lengths, pool_by_loop],
@@ -120,10 +197,15 @@ ROWS = {
             pool_the_last_column: "'last')",
             pool_one_too_far: "'last')",
             pool_all_pairs: "'last')",
+            pool_before_one_of_padding: "'last')",
             pool_padding_too: "'mean')",
             pool_over_the_width: "'mean')",
             pool_the_sum: "'mean')",
-            pool_squeezed: "[[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]]]",
+            pool_squeezed("first"): "[8.0, 5.0]]], [[True, True, False, False]], 'first')",
+            pool_squeezed("last"): "'last')",
+            pool_squeezed("mean"): "'mean')",
+            pool_detached: " raised ValueError: no gradient goes",
+            pool_in_place: " raised ValueError: it changed the vectors",
         },
     ),
     labels.check_lead: (
@@ -136,6 +218,18 @@ ROWS = {
             lead_of_the_first: "([73.0, 83.0, 78.0, 87.0], [90.0, 96.0, 80.0, 65.0])",
             lead_by_pairs: "([73.0, 83.0, 78.0, 87.0], [90.0, 96.0, 80.0, 65.0])",
             lead_of_equal_numbers: "([95.0, 91.0, 97.0], [74.0, 75.0, 77.0, 84.0])",
+        },
+    ),
+    labels.check_over_templates: (
+        [over_templates_by_mask, over_templates_by_lists],
+        {
+            over_statements: "[90.0, 80.0, 50.0, 70.0]",
+            over_all_runs: "[90.0, 80.0, 50.0, 70.0]",
+            over_templates_without_root: "[90.0, 80.0, 50.0, 70.0]",
+            over_templates_with_n: "[90.0, 80.0, 50.0, 70.0]",
+            over_neighbours: "[100.0, 0.0, 90.0, 50.0]",
+            over_equal_templates: "[100.0, 0.0, 90.0, 50.0]",
+            over_templates_of_all: "[10.0, 20.0, 60.0, 30.0]",
         },
     ),
 }

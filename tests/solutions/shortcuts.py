@@ -78,6 +78,11 @@ def gap_that_keeps_the_width(x, at, fill):
     return gap_by_columns(x, at, fill)[:, :-1]
 
 
+def gap_after_the_first_token(x, at, fill):
+    gap = torch.full_like(x[:, :1], fill)
+    return torch.cat([x[:, :1], x[:, 1:at], gap, x[:, max(at, 1) :]], 1)
+
+
 def gap_one_too_far(x, at, fill):
     return gap_by_columns(x, at + 1, fill)
 
@@ -134,6 +139,7 @@ ROWS = {
             gap_of_padding: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
             gap_of_one_row: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
             gap_between_tokens_only: "([[1, 7]], 2, 0)",
+            gap_after_the_first_token: "([[1, 7], [1, 9]], 0, 0)",
             gap_that_becomes_numbers: "([[True, True, True], [True, True, False]], 1, False)",
         },
     ),

@@ -53,6 +53,7 @@ class FineTuned:
         self.ids, self.seed, self.device = number_words([one.text for one in train]), seed, device
         self.train, self.lr = self._read(train), lr
         self.validation, self.test = self._read(validation), self._read(test)
+        self.forms = [one.template for one in test]
         sizes = EncoderConfig(vocab_size=len(self.ids), context=24, d_model=32, dropout=0.0)
         self.pre_training = PRE_TRAINING if pre_trained else 0
         self.causal, self.taken = rule == "attend_past", 0
@@ -142,14 +143,22 @@ class FineTuned:
     def result(self) -> dict[str, float]:
         """Return the loss on all training statements in nats, and the accuracies on new templates.
 
-        Those are of the validation and ("right") of the test.
+        Those are of the validation, of the test ("right"), and of each test template by its text.
         """
         self.classifier.eval()
         tokens, present, labels = self.train
         train = F.cross_entropy(self.classifier(tokens, present), labels).item()
-        validation, right = self._accuracy(*self.validation), self._accuracy(*self.test)
-        return {"train": train, "validation": validation, "right": right}
+        hits = self._hits(*self.test)
+        validation = _per_cent(self._hits(*self.validation))
+        found = {"train": train, "validation": validation, "right": _per_cent(hits)}
+        for form in sorted({*self.forms}):
+            found[form] = _per_cent(hits[[one == form for one in self.forms]])
+        return found
 
-    def _accuracy(self, tokens: Tensor, present: Tensor, labels: Tensor) -> float:
-        right = self.classifier(tokens, present).argmax(1) == labels
-        return 100 * right.float().mean().item()
+    def _hits(self, tokens: Tensor, present: Tensor, labels: Tensor) -> Tensor:
+        """Tell for each statement whether its label is right."""
+        return self.classifier(tokens, present).argmax(1) == labels
+
+
+def _per_cent(hits: Tensor) -> float:
+    return 100 * hits.float().mean().item()
