@@ -212,7 +212,11 @@ ax.set_xlabel("right from two examples (%), chance is 50; dots: seeds")
 figure("at-dry", alt="Encoders 95 per cent, GPTs 63, untrained networks 64, the noun alone 67.")
 
 # %% [markdown]
-# 63 %, though the cake is there to be read: from two examples, networks that were never trained do as well, as far as four of each can tell. (They start from PyTorch's initial weights, larger than those of the others, which makes them the harder control.) (That these are above 50 has a reason: only the templates of the new statements are new. If one speaks of a cake, and so does the example, the noun is enough. Alone it gives 67 %. From more examples a probe finds more in both; Voita and Titov 2020 turn that into a measure.) And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
+# 63 %, though the cake is there to be read. As far as four of each can tell, networks that were never trained do as well. (Those start from PyTorch's initial weights, larger than the others', which makes them the harder control.)
+#
+# Why are even these above 50? Only the templates of the new statements are new. If one speaks of a cake, and so does the example, the noun is enough, and alone it gives 67 %. (From more examples a probe finds more in both; Voita and Titov 2020 turn that into a measure.)
+#
+# And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
 #
 # ## 10d.2 The mask, or the objective?
 #
@@ -266,7 +270,7 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63; networks that fill 
 #
 # Predicting this adjective takes the topic. A GPT predicts it at *be*, an encoder at *dry* itself (also where *dry* is seen: one chosen word in five is not masked). **The same job, one word earlier: a GPT has the topic ready where it needs it.** (After both layers that is nearly a must, since the prediction is made from this vector. But after one layer it is 91 % already.)
 #
-# So it seems to be the objective that puts the peak there: GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer, with the same mask. (Their 85 at *be* alone, with seeds from 63 to 100, is behind the GPTs by less than two standard errors. And why theirs is spread from *would* to *dry* we don't know.)
+# So is it the mask, or the objective? With the same mask, GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer. So it seems to be the objective that puts the peak there. (Their 85 at *be* alone, with seeds from 63 to 100, is behind the GPTs by less than two standard errors. And why theirs is spread from *would* to *dry* we don't know.)
 #
 # And how robust is all this? Train the same networks anew with a schedule of 1,200 steps instead of 1,500 ([a test](../tests/test_encoder_lesson.py) does). At *be* the GPTs then have 99 %. At *dry* they have 68, still hardly more than the untrained ones. But causal networks that fill in masks have 68 there, too, instead of 89. So don't build on the distance between these two.
 

@@ -86,7 +86,7 @@ def pool_detached(vectors, present, pooling):
     return pool_by_lengths(vectors.detach(), present, pooling)
 
 
-def pool_in_place(vectors, present, pooling):
+def pool_that_writes(vectors, present, pooling):
     vectors *= present[..., None]
     return pool_by_lengths(vectors, present, pooling)
 
@@ -205,7 +205,7 @@ ROWS = {
             pool_squeezed("last"): "'last')",
             pool_squeezed("mean"): "'mean')",
             pool_detached: " raised ValueError: no gradient goes",
-            pool_in_place: " raised ValueError: it changed the vectors",
+            pool_that_writes: " raised ValueError: it changed the vectors",
         },
     ),
     labels.check_lead: (
