@@ -17,6 +17,7 @@ from torch.testing import assert_close
 from coursekit import data
 from coursekit.data.statements import statements
 from coursekit.data.text import NAMES
+from coursekit.evaluate.seeds import compare_means
 from coursekit.fetch import store
 from coursekit.notebook import read_record
 from coursekit.notebook.recorded import recorded_folder
@@ -525,3 +526,41 @@ def test_the_command_records_what_is_asked_for(stop, tmp_path, monkeypatch, caps
     assert said == "tools: there is no recipe 'small'; there are tiny, other\n"
     stop(10)
     assert main(["record", "tiny", "--force"]) == 130
+
+
+def _by_seed(kind, what):
+    return [read_record(f"labels-{kind}-{seed}", FOLDER).result[what] for seed in range(4)]
+
+
+def test_without_the_mean_causal_networks_would_choose_another_rate_and_lead_by_less():
+    """What the text of 10c.5 states."""
+    settings = ("-slow", "", "-fast")
+    on_validation = {name: sum(_by_seed(f"causal{name}", "validation")) for name in settings}
+    assert max(on_validation, key=on_validation.get) == "-fast"
+    causal = torch.tensor(_by_seed("causal-fast", "right"))
+    lead = causal - torch.tensor(_by_seed("bidirectional", "right"))
+    assert causal.mean().item() == pytest.approx(90.9, abs=0.05)
+    assert lead.mean().item() == pytest.approx(3.9, abs=0.05)
+    _, error = compare_means(causal, causal - lead)
+    assert error == pytest.approx(2.5, abs=0.05)
+    assert error > lead.std() / 2
+
+
+def test_causal_networks_are_behind_on_no_template_and_ahead_on_eight():
+    """What the text of 10c.6 states of those with the mean, against bidirectional ones."""
+    forms = sorted({one.template for one in statements()[2]})
+    leads = [sum(_by_seed("causal-mean", f)) - sum(_by_seed("bidirectional", f)) for f in forms]
+    assert (sum(one > 0 for one in leads), sum(one < 0 for one in leads)) == (8, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "right"),
+    [
+        ("bidirectional", [11, 5, 2, 2]),
+        ("causal", [53, 95, 36, 100]),
+        ("bidirectional-mean", [2, 12, 0, 100]),
+        ("causal-mean", [100, 97, 100, 100]),
+    ],
+)
+def test_what_10e_states_of_nobody_after_6000_steps(kind, right):
+    assert _by_seed(kind, "nobody found the {s} {o} {t} .") == pytest.approx(right, abs=0.5)

@@ -29,6 +29,8 @@ def check_drop_time(solution: Callable[[str], str]) -> None:
     texts = (
         "today nobody found the cake dry .",
         "we found the cake dry this time .",
+        "nobody found the cake dry today .",
+        "this time we found the cake dry .",
         "it was a dry cake so people smiled .",
     )
     agree(solution, take_time_off, [(text,) for text in texts])

@@ -274,7 +274,7 @@ claim(careless_loss=careless_loss, careless_accuracy=careless_right)
 claim(reverse_accuracy=np.mean([right[length] for length in range(4, 10)]))
 
 # %% [markdown]
-# Without the shift the decoder sees the answer it must predict, and copies it. A loss near 0 in training, and nothing learned about reversing: after the start token it writes the end here, and copies that from then on. With the shift it has learned to reverse.
+# Without the shift the decoder sees the answer it must predict, and copies it. A loss near 0 in training, and nothing learned about reversing: after the start token, which it never read in training, it writes the end here, and copies that from then on. With the shift it has learned to reverse.
 #
 # How? Here is one sequence, *deafbig*, with the right answer as what was written so far: the weights of the cross-attention, for each letter to write.
 

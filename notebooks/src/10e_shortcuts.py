@@ -373,7 +373,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
 #
-# (The causal networks of 10c.5, after 6,000 steps and with mean pooling, are right in 99.7 % of all these statements. So longer training settles much. What such networks make of gaps we haven't measured.)
+# (Does longer training settle it? After 6,000 steps the bidirectional networks of 10c.5 are right in 11, 5, 2 and 2 % of the new statements with *nobody*, the causal ones in 53, 95, 36 and 100. With the mean of all vectors instead of the last one it is 2, 12, 0 and 100 %, and for the causal ones 100, 97, 100 and 100. So it isn't the length. What the last of these make of gaps we haven't measured.)
 #
 # ## 10e.4 Say what doesn't matter
 #
@@ -432,8 +432,10 @@ for name, models in kinds.items():
     )
     others_right[name] = torch.tensor(new)
     print(f"{name:15} training {at_home.round()}, three gaps {away.round()}, new {new.round()}")
-ahead, error = compare_means(others_right["short and gaps"], others_right["before"])
-print(f"new: gaps lead before by {ahead:.1f} ± {error:.1f}")
+pair = others_right["short and gaps"], others_right["before"]
+ahead, error = compare_means(*pair)
+error = max(error, (pair[0] - pair[1]).std().item() / 2)  # the larger counts, as in 10c
+print(f"new: with short ones and gaps ahead by {ahead:.1f} ± {error:.1f}")
 claim(lead_on_the_others_in_errors=float(ahead / error))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
@@ -455,7 +457,7 @@ figure(
 # %% [markdown]
 # **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) And with three gaps in front they do as well on the training statements as without.
 #
-# It has its limits. At 10, where *nobody* never stands in training, they scatter again. The short statements are needed, too: with the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, they are right in 4, 35, 17 and 96 %. And on the other test statements, those that are not in training in any form, they are ahead by 6.5 ± 5.2: undecided.
+# It has its limits. At 10, where *nobody* never stands in training, they scatter again. (At 11 three of the four are back at 100 %, we don't know why.) The short statements are needed, too: with the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, they are right in 4, 35, 17 and 96 %. And on the other test statements, those that are not in training in any form, they are ahead by 6.5 ± 6.8: undecided.
 #
 # And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
 #

@@ -182,6 +182,11 @@ def over_templates_without_root(values, templates):
     return mean, error * len({*templates}) ** 0.5
 
 
+def over_half_the_range(values, templates):
+    means = [values[[one == name for one in templates]].mean() for name in {*templates}]
+    return over_templates_by_mask(values, templates)[0], (max(means) - min(means)) / 2
+
+
 def over_templates_with_n(values, templates):
     n = len({*templates})
     mean, error = over_templates_by_mask(values, templates)
@@ -230,6 +235,7 @@ ROWS = {
             over_neighbours: "[100.0, 0.0, 90.0, 50.0]",
             over_equal_templates: "[100.0, 0.0, 90.0, 50.0]",
             over_templates_of_all: "[10.0, 20.0, 60.0, 30.0]",
+            over_half_the_range: "[10.0, 40.0, 30.0, 70.0]",
         },
     ),
 }

@@ -29,6 +29,14 @@ def time_only_today(text):
     return " ".join(word for word in text.split() if word != "today")
 
 
+def time_of_each_at_one_end(text):
+    return text.removeprefix("today ").replace(" this time", "")
+
+
+def time_after_a_word(text):
+    return text.removeprefix("today ").replace(" today", "").replace(" this time", "")
+
+
 def time_without_a_space(text):
     return text.replace("today", "").replace("this time", "")
 
@@ -123,6 +131,8 @@ ROWS = {
             time_as_words: "'today nobody found",
             time_only_in_front: "'we found the cake dry this time .'",
             time_only_today: "'we found the cake dry this time .'",
+            time_of_each_at_one_end: "'nobody found the cake dry today .'",
+            time_after_a_word: "'this time we found",
             time_or_first_word: "'it was a dry cake so",
         },
     ),
