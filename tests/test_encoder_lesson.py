@@ -327,6 +327,7 @@ def test_pairs_that_are_apart_know_not_a_dry_cake():
     for template, expected in (
         ("it was not a {o} {s} {t} .", (41, 97)),
         ("{w} did not have a {o} {s} {t} .", (39, 98)),
+        ("{w} thought the {s} would be {o} but {w} found the {s} {x} .", (97, 80)),
     ):
         part = [one for one in test if one.template == template]
         found = [room["accuracy"](one, part) for one in fitted]

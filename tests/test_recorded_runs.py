@@ -546,6 +546,31 @@ def test_without_the_mean_causal_networks_would_choose_another_rate_and_lead_by_
     assert error > lead.std() / 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "validation", "right"),
+    [
+        ("bidirectional", 97.7, 87.0),
+        ("causal-mean", 99.3, 99.7),
+        ("causal-pre-trained", 99.2, 99.4),
+    ],
+)
+def test_what_10c_states_of_the_settings_that_validation_chooses(kind, validation, right):
+    found = [sum(_by_seed(kind, what)) / 4 for what in ("validation", "right")]
+    assert found == pytest.approx([validation, right], abs=0.05)
+
+
+def test_where_causal_networks_are_furthest_ahead_no_test_statement_has_nobody():
+    """What the text of 10c.6 states of six other draws."""
+
+    def on_draw(kind, n):
+        return read_record(f"labels-{kind}-split-{n}", FOLDER).result["right"]
+
+    leads = {n: on_draw("causal-mean", n) - on_draw("bidirectional", n) for n in range(1, 7)}
+    widest = max(leads, key=leads.get)
+    assert leads[widest] == pytest.approx(33, abs=0.5)
+    assert not any("nobody" in one.text for one in statements(split=widest)[2])
+
+
 def test_causal_networks_are_behind_on_no_template_and_ahead_on_eight():
     """What the text of 10c.6 states of those with the mean, against bidirectional ones."""
     forms = sorted({one.template for one in statements()[2]})

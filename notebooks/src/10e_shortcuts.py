@@ -132,13 +132,15 @@ axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
 
 # %% [markdown]
-# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, for guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Nothing but the seed decided which does. (This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.)
+# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, for guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Nothing but the seed decided which does.
+#
+# This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.
 #
 # Which rule have they learned?
 #
 # ## 10e.2 Change one thing
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. They must be new, too, so of the 64 test statements with *nobody* we keep those that are no training statement, neither with a time nor without. (18 of these 23 do *begin* one, *nobody found the cake fresh so everyone was annoyed*; more on that below.)
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. They must be new, too, so of the 64 test statements with *nobody* we keep those that are no training statement, neither with a time nor without. That leaves 23. (As the beginning of a longer training statement 18 of these do occur; more on that below.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.1 (warm-up, 5 minutes).** Write `drop_time(text)`, which makes such a pair: the statement without its time, *today* or *this time*, whether it stands at the front or at the end. From *nobody found the cake dry today .* it makes *nobody found the cake dry .* A statement without a time stays as it is.
@@ -174,7 +176,7 @@ for part in (fresh, reword(""), reword("today")):
     print(part[5].text)
 
 # %% [markdown]
-# (Without their time they are 18 different statements. 14 of the 23 turned out well, so a network that always says so is right in 61 %, and one that never does in 39. Each of the 23 is 4 points, so don't read much into a difference of 10.)
+# Each of the 23 is 4 points, so don't read much into a difference of 10. And 14 of them turned out well, so a network that always says so is right in 61 %, and one that never does in 39.
 #
 # **Predict.** What does a network need before *nobody*, to be right: a time, another word, or nothing?
 
@@ -195,7 +197,7 @@ claim(right_with_today=answers["today nobody …"].min())
 claim(right_with_people=answers["people nobody …"].min())
 
 # %% [markdown]
-# The time at the end matters little: for seven of eight *nobody found the cake dry* is as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* isn't English, and does just as well. (*We* does, too, for all networks but one.)
+# The time at the end matters little: for seven of eight *nobody found the cake dry* is as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* isn't English, and does just as well. So does *we*, for all networks but one.
 #
 # So is it a word at all that they need? When something comes before it, *nobody* moves from position 1 to position 2, and all other words move with it (`[CLS]` is at 0). An encoder adds to each word a vector for its position (lesson 10), so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front: leave a gap at position 1, of padding, which no one may read. And why stop at one?
 
@@ -279,7 +281,7 @@ print("with nobody, against the reaction:", by_nobody.round())
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# Where the two disagree the reaction wins. So these statements can be learned without looking at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. And there is `{w} found the {s} {x} {t}` in training, with *we* or *they* at position 1: whoever takes *nobody* there for one of these gets every training statement right. (That isn't all there is to position 1. Networks that train without these statements with a reaction know *nobody* there [no better](../tests/test_encoder_lesson.py): the eight are right in 0, 0, 0, 0, 0, 39, 0 and 91 %. And why three of the eight know it there, we don't know.)
+# Where the two disagree the reaction wins. So these statements can be learned without looking at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. There is more to position 1: `{w} found the {s} {x} {t}` is in training, too, with *we* or *they* there, and whoever takes *nobody* for one of these gets every training statement right. And networks that train without the statements with a reaction know *nobody* there [no better](../tests/test_encoder_lesson.py): 0, 0, 0, 0, 0, 39, 0 and 91 %.
 
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
@@ -310,7 +312,7 @@ ax.set_title("Three empty positions, and a third of the answers are wrong")
 figure("learned", alt="Eight lines start at 100 and fall to between 59 and 82 with three gaps.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average. Guessing gives 50, so of what they knew two thirds are gone. (With six they recover, to about what one gap leaves; we don't know why. Training statements end at position 14 at the latest, so the last words then stand where nothing was learned. With absolute positions that are learned, nothing says that position 5 is like position 6. Sinha et al. 2022 find the same in large models.)
+# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average. Guessing gives 50, so two thirds of what they knew are gone. With learned absolute positions nothing says that position 5 is like position 6; Sinha et al. (2022) find the same in large models. (Six gaps do less harm than three. Training statements end at position 14 at the latest, so the last words then stand where nothing was learned; whether that is why, we don't know.)
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the word-pair model of lesson 10c, which knows the order of the words but no positions.
 
@@ -373,7 +375,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
 #
-# (Does longer training settle it? After 6,000 steps the bidirectional networks of 10c.5 are right in 11, 5, 2 and 2 % of the new statements with *nobody*, the causal ones in 53, 95, 36 and 100. With the mean of all vectors instead of the last one it is 2, 12, 0 and 100 %, and for the causal ones 100, 97, 100 and 100. So it isn't the length. What the last of these make of gaps we haven't measured.)
+# Does longer training settle it? The networks that lesson 10c recorded learned for 6,000 steps. On *nobody* the bidirectional ones are right in 11, 5, 2 and 2 %, the causal ones in 53, 95, 36 and 100. If they read the mean of all vectors, it is 2, 12, 0 and 100 %, and for the causal ones 97 or more. So length alone doesn't settle it, and pooling helps one kind only.
 #
 # ## 10e.4 Say what doesn't matter
 #
@@ -402,7 +404,7 @@ claim(right_on_nobody_before=moved[0, :4].mean(), right_on_nobody_now=fixed[0].m
 claim(still_scattered_at_seven=np.ptp(fixed[6]))
 
 # %% [markdown]
-# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but the four lie anywhere between 4 and 100, and at 4 they scatter, too: no cure. (At 5, which isn't shown either, they are nearly right; we don't know why.) What the short statements add for certain is one position. To get more than that, show many. You have the tool: put a random number of gaps, 0 to 6, in front of each batch. (Kiyono et al. 2021 shift positions in this way.)
+# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but the four lie anywhere between 4 and 100, and at 4 they scatter, too: no cure. What the short statements add for certain is one position. To get more than that, show many. You have the tool: put a random number of gaps, 0 to 6, in front of each batch, as Kiyono et al. (2021) do.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -432,9 +434,9 @@ for name, models in kinds.items():
     )
     others_right[name] = torch.tensor(new)
     print(f"{name:15} training {at_home.round()}, three gaps {away.round()}, new {new.round()}")
-pair = others_right["short and gaps"], others_right["before"]
-ahead, error = compare_means(*pair)
-error = max(error, (pair[0] - pair[1]).std().item() / 2)  # the larger counts, as in 10c
+after, before = others_right["short and gaps"], others_right["before"]
+ahead, error = compare_means(after, before)
+error = max(error, (after - before).std().item() / 2)  # the larger counts, as in 10c
 print(f"new: with short ones and gaps ahead by {ahead:.1f} ± {error:.1f}")
 claim(lead_on_the_others_in_errors=float(ahead / error))
 
@@ -457,11 +459,9 @@ figure(
 # %% [markdown]
 # **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) And with three gaps in front they do as well on the training statements as without.
 #
-# It has its limits. At 10, where *nobody* never stands in training, they scatter again. (At 11 three of the four are back at 100 %, we don't know why.) The short statements are needed, too: with the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, they are right in 4, 35, 17 and 96 %. And on the other test statements, those that are not in training in any form, they are ahead by 6.5 ± 6.8: undecided.
+# It has its limits. At 10, where *nobody* never stands in training, they scatter again. The short statements are needed, too: with the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, they are right in 4, 35, 17 and 96 %. On the other test statements, those that are not in training in any form, they are ahead by 6.5 ± 6.8: nobody can tell. And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements.
 #
-# And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements. One of the four has learned them all, and is right in all the new ones, too.
-#
-# (And we found the shortcut by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can say. Another cure: networks that are given distances instead of positions, as most of today's are, with rotary positions, Su et al. 2021.)
+# Two more things a careful reader asks. We found the shortcut by looking at the test, so whether these networks are better on questions that no one here has looked at, only such questions can say. And is there no cure without new data? Networks can be given distances instead of positions. Most of today's are, with rotary positions (Su et al. 2021).
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.3 (investigate, 20 minutes).** Was it that the added statements were *short*, or only that there were more? Train causal networks, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) Then look at what you added: in which rows are all test templates still new?
