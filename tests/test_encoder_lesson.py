@@ -373,6 +373,22 @@ def test_without_the_reaction_nobody_is_known_at_position_1_no_better():
 
 
 @pytest.mark.lesson
+def test_with_short_statements_gaps_and_time_the_other_test_statements_are_right_too():
+    """Right by seed: 100, 100, 87, 100; without them 83, 83, 89, 88."""
+    room, (train, _, test) = define("10e"), statements()
+    shorten, timed = room["shorten"], [one for one in train if "{t}" in one.template]
+    more = train + [replace(one, text=shorten(one.text)) for one in timed]
+    familiar = {shorten(one.text) for one in train}
+    rest = [one for one in test if "nobody" not in one.template]
+    others = [one for one in rest if shorten(one.text) not in familiar]
+    shaken = room["learn"](room["attend"], 0, more, room["random_gaps"], steps=4500)
+    plain = room["learn"](room["attend"], 0, steps=4500)
+    for part, found in ((train, 99), (others, 97)):
+        assert room["with_gaps"](part, [], [shaken]).item() > found
+    assert room["with_gaps"](others, [], [plain]).item() < 93
+
+
+@pytest.mark.lesson
 def test_with_gaps_alone_nobody_is_known_everywhere_but_at_position_1():
     """Right by seed at position 1: 4, 35, 17, 96; at 2 to 7 each 96 to 100."""
     room, test = define("10e"), statements()[2]

@@ -552,11 +552,19 @@ def test_without_the_mean_causal_networks_would_choose_another_rate_and_lead_by_
         ("bidirectional", 97.7, 87.0),
         ("causal-mean", 99.3, 99.7),
         ("causal-pre-trained", 99.2, 99.4),
+        ("bidirectional-pre-trained-cls", 90.5, 86.0),
     ],
 )
 def test_what_10c_states_of_the_settings_that_validation_chooses(kind, validation, right):
     found = [sum(_by_seed(kind, what)) / 4 for what in ("validation", "right")]
     assert found == pytest.approx([validation, right], abs=0.05)
+
+
+def test_one_seed_alone_would_say_anything_from_8_to_18():
+    """What the text of 10c states of its two kinds with their own settings."""
+    runs = zip(_by_seed("causal-mean", "right"), _by_seed("bidirectional", "right"), strict=True)
+    leads = [a - b for a, b in runs]
+    assert [min(leads), max(leads)] == pytest.approx([8, 18], abs=0.5)
 
 
 def test_where_causal_networks_are_furthest_ahead_no_test_statement_has_nobody():

@@ -18,10 +18,11 @@ def check_our_pool(solution: Callable[[Tensor, Tensor, str], Tensor]) -> None:
         [
             [[1.0, 2.0], [3.0, 6.0], [9.0, 9.0], [8.0, 5.0]],
             [[4.0, 0.0], [2.0, 2.0], [6.0, 7.0], [5.0, 1.0]],
+            [[5.0, 7.0], [1.0, 8.0], [3.0, 6.0], [2.0, 9.0]],
         ]
     )
-    present = torch.tensor([[True, True, False, False], [True, True, True, True]])
-    cases = [(vectors[:n], present[:n], pooling) for n in (2, 1) for pooling in POOLINGS]
+    present = torch.arange(4) < torch.tensor([[2], [4], [3]])
+    cases = [(vectors[:n], present[:n], pooling) for n in (3, 1) for pooling in POOLINGS]
     agree(with_gradients(solution, "vectors"), with_gradients(pool, "vectors"), cases)
 
 
@@ -41,7 +42,7 @@ def check_over_templates(solution: Callable[[Tensor, list[str]], tuple[float, fl
         (torch.tensor([90.0, 80.0, 50.0, 70.0]), ["a", "a", "b", "b"]),
         (torch.tensor([100.0, 0.0, 90.0, 50.0]), ["b", "a", "b", "a"]),
         (torch.tensor([10.0, 20.0, 60.0, 30.0]), ["a", "a", "b", "a"]),
-        (torch.tensor([10.0, 40.0, 30.0, 70.0]), ["a", "b", "c", "d"]),
+        (torch.tensor([10.0, -40.0, 30.0, 70.0]), ["ab", "ac", "b", "c"]),
     ]
     agree(_named(solution, "mean"), _named(mean_over_groups, "mean"), cases, tolerance=1e-5)
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from coursekit.data.statements import WHEN
+from coursekit.data.statements import REACTIONS, WHEN
 from coursekit.exercises.compare import agree, watch_arguments
 
 
@@ -57,3 +57,29 @@ def check_leave_gap(solution: Callable[[Tensor, int, int], Tensor]) -> None:
         (torch.tensor([[1, 7], [1, 9]]), 0, 0),
     ]
     agree(watch_arguments(solution, "x"), insert_gap, cases, same_dtype=True)
+
+
+def swap_reaction(text: str) -> str:
+    """Return a statement with the reaction to the opposite outcome, if it has one.
+
+    Example:
+        >>> swap_reaction("it was a dry cake so people grumbled .")
+        'it was a dry cake so people smiled .'
+    """
+    for good, bad in zip(*REACTIONS, strict=True):
+        for one, other in ((good, bad), (bad, good)):
+            if one in text:
+                return text.replace(one, other)
+    return text
+
+
+def check_exchange(solution: Callable[[str], str]) -> None:
+    """Check a statement with the opposite reaction."""
+    texts = (
+        "nobody found the cake dry so people smiled .",
+        "nobody found the soup stale so everyone was annoyed .",
+        "the guests came again because it was a sunny walk .",
+        "people grumbled because they had a torn letter .",
+        "we found the soup stale today .",
+    )
+    agree(solution, swap_reaction, [(text,) for text in texts])

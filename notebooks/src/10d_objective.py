@@ -55,7 +55,7 @@ learn, judge = choose(train, "would be dry ."), choose(test, "would be dry .")
 print("to fit the probe:", learn[0][0], learn[0][2], "to test it:", judge[0][0], sep="\n")
 
 # %% [markdown]
-# The networks are those of lesson 10, from the library's parts: two layers, 32 channels. Encoders look both ways (`attend`) and fill in masked words (`hide_some`). GPTs look to the left only (`attend_past`) and predict each next word (`next_words`). We train four of each, which differ only in their seed, with the loop of lesson 10: 1,500 steps of 64 statements. (In lesson 10 GPTs had 225 steps. With so few they know no more at *dry*, [57 % at most](../tests/test_encoder_lesson.py).)
+# The networks are those of lesson 10, from the library's parts: two layers, 32 channels. Encoders look both ways (`attend`) and fill in masked words (`hide_some`). GPTs look to the left only (`attend_past`) and predict each next word (`next_words`). We train four of each, which differ only in their seed, with the loop of lesson 10: 1,500 steps of 64 statements.
 
 # %%
 from coursekit.layers.attention import allow_present, attend, attend_past
@@ -212,9 +212,9 @@ ax.set_xlabel("right from two examples (%), chance is 50; dots: seeds")
 figure("at-dry", alt="Encoders 95 per cent, GPTs 63, untrained networks 64, the noun alone 67.")
 
 # %% [markdown]
-# 63 %, though the cake is there to be read. As far as four of each can tell, networks that were never trained do as well. (Those start from PyTorch's initial weights, larger than the others', which makes them the harder control.)
+# 63 %, though the cake is there to be read. Networks that were never trained do about as well.
 #
-# Why are even these above 50? Only the templates of the new statements are new. If one speaks of a cake, and so does the example, the noun is enough, and alone it gives 67 %. (From more examples a probe finds more in both; Voita and Titov 2020 turn that into a measure.)
+# Why are even these above 50? Only the templates of the new statements are new. If one speaks of a cake, and so does the example, the noun is enough, and alone it gives 67 %.
 #
 # And yet these GPTs know very well that cakes get stale and walks get foggy, or they couldn't predict the next word. So where do they keep it?
 #
@@ -268,16 +268,16 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63; networks that fill 
 # |a GPT|be|**dry**|.||
 # |a network that fills in masks, if the word was chosen|would|be|**dry**|.|
 #
-# Predicting this adjective takes the topic. A GPT predicts it at *be*, an encoder at *dry* itself (also where *dry* is seen: one chosen word in five is not masked). **The same job, one word earlier: a GPT has the topic ready where it needs it.** (After both layers that is nearly a must, since the prediction is made from this vector. But after one layer it is 91 % already.)
+# Predicting this adjective takes the topic. A GPT predicts it at *be*, an encoder at *dry* itself (also where *dry* is seen: one chosen word in five is not masked). **The same job, one word earlier: a GPT has the topic ready where it needs it.** It has it early, too: after one layer a probe is right in 91 %.
 #
-# So is it the mask, or the objective? With the same mask, GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer. So it seems to be the objective that puts the peak there. (Their 85 at *be* alone, with seeds from 63 to 100, is behind the GPTs by less than two standard errors. And why theirs is spread from *would* to *dry* we don't know.)
+# So is it the mask, or the objective? With the same mask, GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer. So it seems to be the objective that puts the peak there.
 #
-# And how robust is all this? Train the same networks anew with a schedule of 1,200 steps instead of 1,500 ([a test](../tests/test_encoder_lesson.py) does). At *be* the GPTs then have 99 %. At *dry* they have 68, still hardly more than the untrained ones. But causal networks that fill in masks have 68 there, too, instead of 89. So don't build on the distance between these two.
+# Only the peak is robust, though. With a schedule of 1,200 steps instead of 1,500 ([a test](../tests/test_encoder_lesson.py) does that) GPTs have 99 % at *be* and 68 at *dry*. But causal networks that fill in masks then have 68 at *dry*, too, instead of 89.
 
 # %% [markdown]
 # ## 10d.3 The topic, or good and bad?
 #
-# One doubt is left. A dry cake is bad, a dry walk is good. So the two examples that a probe learned from differed in two things at once, they were **confounded**, and it may have learned either: the topic, or whether *dry* is good. At *dry* itself we can't tell the two apart. At *be* we can, since other adjectives may follow: take all statements that end in *would be* and some adjective.
+# But is it the topic that the probe has found? A dry cake is bad, a dry walk is good. So the two examples that a probe learned from differed in two things at once, they were **confounded**, and it may have learned either: the topic, or whether *dry* is good. At *dry* itself we can't tell the two apart. At *be* we can, since other adjectives may follow: take all statements that end in *would be* and some adjective.
 
 
 # %%
@@ -361,7 +361,7 @@ axes[0].figure.suptitle("At ‘be’ a GPT has both, topic and good or bad")
 figure("both", alt="Topic: GPTs 100 per cent. Good or bad: GPTs 93, the others 50 and 53.")
 
 # %% [markdown]
-# It *is* the topic: right in every case. And does the GPT also know what comes next, good or bad? In these templates something good is expected where something bad was said, so the two stay confounded. **But it has one of the two at *be* as well**, in 93 % of cases. In causal networks that fill in masks the probe doesn't find it, 50 %, but these learn from fewer words; the exercise takes that apart. (The topic it now finds there in 94 %, with four examples instead of two. Encoders are left out: from *be* they can read the adjective.)
+# It *is* the topic: right in every case. And does the GPT also know what comes next, good or bad? In these templates something good is expected where something bad was said, so the two stay confounded. **But it has one of the two at *be* as well**, in 93 % of cases. In causal networks that fill in masks the probe doesn't find it, 50 %, but these learn from fewer words; the exercise takes that apart. (Encoders are left out: from *be* they can read the adjective.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10d.2 (investigate, 15 minutes).** One thing was unfair so far: GPTs learn from every word, the others from 15 % of them. Is that why a GPT's *be* knows so much? Write a task `some_next_words` in which only 15 % of the targets count, train four such GPTs (a minute or so), and complete the table. Then say how sure each lead is.
@@ -392,7 +392,7 @@ for start, thing in ((0, "cake"), (3, "parade")):
         d.arrow(f"{thing} {i}", f"{thing} layer {i}")
     d.arrow(f"{thing} 0", f"{thing} layer 1")
 d.box("cake vector", 0, 2, kind="data", text="vector\nof cake")
-d.box("new", 1, 2, kind="operation", text="the other\nbe")
+d.box("new", 1, 2, kind="operation", text="be,\nreplaced")
 d.box("be vector", 4, 2, kind="data", text="vector\nof be")
 d.arrow("cake layer 0", "cake vector")
 d.arrow("parade layer 1", "be vector")
@@ -518,7 +518,9 @@ figure("transplants", alt="Be moves seeds 0 and 1, the cakes seeds 1 to 3, both 
 #
 # And the division is itself a matter of chance: after 1,200 steps [the same four seeds](../tests/test_encoder_lesson.py) give 99, 27, 93 and 99 with *be* alone. Again all four are at 98 or more with all three.
 #
-# To know what is used takes an intervention: a patch here, an ablation in lesson 10. It has its limits: a patched run mixes two inputs that never occur together, and the effects of two patches needn't add up. (For large models, and for measures such as the difference of logits: Meng et al. 2022, Zhang and Nanda 2024, Heimersheim and Nanda 2024. For patching one path at a time: Wang et al. 2023. For whether models prepare at one word what they need at a later one: Wu, Morris and Levine 2024.)
+# To know what is used takes an intervention: a patch here, an ablation in lesson 10. It has its limits: a patched run mixes two inputs that never occur together, and the effects of two patches needn't add up.
+#
+# **To read on**: patching in large models, Meng et al. (2022); how to measure it, Zhang and Nanda (2024), Heimersheim and Nanda (2024); one path at a time, Wang et al. (2023); whether models prepare at one word what they need at a later one, Wu, Morris and Levine (2024).
 
 # %% [markdown]
 # ## What you now have

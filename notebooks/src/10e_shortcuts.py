@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); what the data leave open, D'Amour et al. (2022); pairs of texts that differ in one thing, Kaushik, Hovy and Lipton (2020), Gardner et al. (2020); tests by template, Ribeiro et al. (2020); what networks make of absolute positions, Sinha et al. (2022). All statements here were written for this course.
+# **Sources**: shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); what the data leave open, McCoy, Min and Linzen (2020) and D'Amour et al. (2022); pairs of texts that differ in one thing, Kaushik, Hovy and Lipton (2020), Gardner et al. (2020); tests by template, Ribeiro et al. (2020); what networks make of absolute positions, Sinha et al. (2022) and Kiyono et al. (2021). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from dataclasses import replace
@@ -31,7 +31,7 @@ device = setup("10e_shortcuts", seed=42)
 # %% [markdown]
 # ## 10e.1 Equal in training
 #
-# The statements are those of lesson 10c, and so are the networks: a bidirectional encoder (`attend`) and a causal one (`attend_past`), with a head on the vector of the last token. Each learns for 1,500 steps from 34 templates with 64 statements each. We train four of each kind, which differ in nothing but the seed.
+# Statements and networks are as in lesson 10c: a bidirectional encoder (`attend`) and a causal one (`attend_past`), with a head on the vector of the last token. Each learns for 1,500 steps from 34 templates with 64 statements each. We train four of each kind, which differ in nothing but the seed.
 
 # %%
 from coursekit.evaluate.seeds import compare_means
@@ -199,13 +199,31 @@ claim(right_with_people=answers["people nobody …"].min())
 # %% [markdown]
 # The time at the end matters little: for seven of eight *nobody found the cake dry* is as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* isn't English, and does just as well. So does *we*, for all networks but one.
 #
-# So is it a word at all that they need? When something comes before it, *nobody* moves from position 1 to position 2, and all other words move with it (`[CLS]` is at 0). An encoder adds to each word a vector for its position (lesson 10), so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front: leave a gap at position 1, of padding, which no one may read. And why stop at one?
+# So any word will do. But must it be a word? Something else changes, too, when one comes in front.
+
+# %% tags=["figure", "folded"]
+gone, words = "gap", ["nobody", "found", "the", "cake", "dry", "."]
+ax = plt.subplots(figsize=(8.4, 2.1))[1]
+for row, front in enumerate([[], ["today"], [gone]]):
+    for at, word in enumerate(["[CLS]", *front, *words]):
+        color = "C2" if word == "nobody" else "white" if word == gone else "0.93"
+        box = {"ec": "0.6", "fc": color, "ls": ":" if word == gone else "-"}
+        ax.add_patch(plt.Rectangle((at - 0.45, row - 0.36), 0.9, 0.72, **box))
+        ax.text(at, row, word, ha="center", va="center", fontsize=10)
+ax.set(xlim=(-0.6, 7.6), ylim=(2.5, -0.5), xlabel="position")
+ax.set_yticks(range(3), ["hard", "easy", "?"])
+ax.grid(visible=False)
+ax.set_title("A word in front moves all the others")
+figure("moved", alt="nobody at position 1, at 2 after today, and at 2 after a gap.")
+
+# %% [markdown]
+# *Nobody* moves from position 1 to position 2. An encoder adds to each word a vector for its position (lesson 10), so that to a layer *nobody* at 1 and at 2 are two inputs. So try the third row: move the words and put nothing in front. Leave a gap at position 1, of padding, which no one may read. And why stop at one?
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.2 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at` (from 0 to T), that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
 # >
 # > <details><summary>Hint 1</summary>Three parts, side by side: what stands before the gap, the gap, the rest.</details>
-# > <details><summary>Hint 2</summary><code>torch.full_like</code> makes a tensor of one number, in the shape and type of another.</details>
+# > <details><summary>Hint 2</summary>The gap is as tall as <code>x</code>. What makes it <em>False</em> when x is True and False, and 0 when x is numbers?</details>
 
 
 # %% tags=["stub"]
@@ -226,17 +244,21 @@ gap = answer_or(leave_gap, exercises.insert_gap)  # the course's until yours is 
 eight = [one for some in networks.values() for one in some]
 
 
-def with_gaps(part, positions, models=None):  # right, for each network; None: all eight
+def hits(part, positions, models=None):  # right or wrong: (networks, statements); None: all eight
     tokens, present = read([one.text for one in part])
     labels = torch.tensor([one.label for one in part], device=device)
     for at in positions:
         tokens, present = gap(tokens, at, 0), gap(present, at, False)
     with torch.no_grad():  # pool finds the last token that is present, still the full stop
         says = [one(tokens, present).argmax(1) for one in models or eight]
-    return np.array([100 * (one == labels).double().mean().item() for one in says])
+    return np.array([(one == labels).tolist() for one in says])
 
 
-moved = np.array([with_gaps(reword(""), [1] * n) for n in range(7)])  # (gaps, networks)
+def with_gaps(part, positions, models=None):  # per cent right, for each network
+    return 100 * hits(part, positions, models).mean(1)
+
+
+moved = np.array([with_gaps(reword(""), [1] * n) for n in range(11)])  # (gaps, networks)
 for n, one in enumerate(moved):
     print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
 behind = with_gaps(reword(""), [2])
@@ -247,7 +269,7 @@ claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=behind.mean(
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(8.4, 3.2), sharey=True)[1]
 for k, one in enumerate(moved.T):
-    axes[k // 4].plot(range(1, 8), one, "osD^"[k % 4] + "-", color=f"C{k // 4}", alpha=0.6)
+    axes[k // 4].plot(range(1, 12), one, "osD^"[k % 4] + "-", color=f"C{k // 4}", alpha=0.6)
 for ax, name in zip(axes, networks, strict=True):
     ax.axvspan(1.6, 3.4, color="C2", alpha=0.12)
     ax.axhline(50, color="0.4", linestyle=":")
@@ -260,28 +282,55 @@ figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spre
 # %% [markdown]
 # **With a gap in front, in which there is nothing to read, all eight are right, in nine cases of ten or more.** So it was never the word *today*. It was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average. It isn't the position of *nobody* alone, though. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 65 %.
 #
-# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction gives the outcome away. So exchange the reactions, those of a good outcome for those of a bad one, and see which they follow.
+# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
-# %% tags=["nbval-ignore-output"]
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10e.3 (build, 10 minutes).** Write `exchange(text)`, which makes such a pair: the same statement with the opposite reaction. `opposite` says which belong together, in both directions. From *nobody found the cake dry so people smiled .* it makes *nobody found the cake dry so people grumbled .* A reaction can stand at the front, too; a statement without one stays as it is.
+# >
+# > <details><summary>Hint</summary>Exchanging twice gives the old statement back. Does your function exchange it twice?</details>
+
+# %%
 opposite = {"people smiled": "people grumbled", "everyone was pleased": "everyone was annoyed"}
 opposite |= {"the guests came again": "the guests went home"}
 opposite |= {b: a for a, b in opposite.items()}  # and back
 
 
-def exchange(one):
-    start, reaction = one.text.removesuffix(" .").split(" so ")
-    return replace(one, text=f"{start} so {opposite[reaction]} .")
+# %% tags=["stub"]
+def exchange(text): ...  # -> text
 
 
-with_reaction = [one for one in train if one.template == "nobody found the {s} {o} so {r} ."]
-exchanged = [exchange(one) for one in with_reaction]
+# %% tags=["check"]
+exercises.check_exchange(exchange)
+
+
+# %% tags=["solution"]
+def exchange(text):
+    for one, other in opposite.items():
+        if one in text:
+            return text.replace(one, other)
+    return text
+
+
+# %% [markdown]
+# **Predict.** Where the two disagree, whom do the networks follow?
+
+# %% tags=["predict"]
+guess = None  # "nobody", "the reaction" or "sometimes one, sometimes the other"
+
+# %% tags=["nbval-ignore-output"]
+turn = answer_or(exchange, exercises.swap_reaction)  # the course's until yours is there
+form = "nobody found the {s} {o} so {r} ."
+with_reaction = [one for one in train if one.template == form]
+exchanged = [replace(one, text=turn(one.text)) for one in with_reaction]  # nobody's label
 print(with_reaction[0].text, exchanged[0].text, sep="\n")
 by_nobody = with_gaps(exchanged, [])  # right is what nobody says, wrong what the reaction says
 print("with nobody, against the reaction:", by_nobody.round())
+follow = "the reaction" if by_nobody.max() < 35 else "sometimes one, sometimes the other"
+compare_guess(guess, follow)
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# Where the two disagree the reaction wins. So these statements can be learned without looking at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. There is more to position 1: `{w} found the {s} {x} {t}` is in training, too, with *we* or *they* there, and whoever takes *nobody* for one of these gets every training statement right. And networks that train without the statements with a reaction know *nobody* there [no better](../tests/test_encoder_lesson.py): 0, 0, 0, 0, 0, 39, 0 and 91 %.
+# The reaction. These statements can be learned without looking at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. Does the reaction keep them from learning *nobody* at position 1? No: networks that train without these statements know it there [no better](../tests/test_encoder_lesson.py), in 0, 0, 0, 0, 0, 39, 0 and 91 %. With the reaction nothing in training *asks* about *nobody* at position 1, and without it nothing does, either.
 
 # %% [markdown]
 # ## 10e.3 Is it only *nobody*?
@@ -294,7 +343,8 @@ claim(follows_nobody_against_the_reaction=by_nobody.max())
 guess = None  # per cent; chance is 50
 
 # %% tags=["nbval-ignore-output"]
-learned = np.array([with_gaps(train, [1] * n) for n in range(7)])
+in_training = [hits(train, [1] * n) for n in range(7)]
+learned = np.array([100 * one.mean(1) for one in in_training])
 for n, one in enumerate(learned):
     print(f"{n} gaps", *(f"{number:4.0f}" for number in one))
 compare_guess(guess, learned[3].mean())
@@ -312,7 +362,21 @@ ax.set_title("Three empty positions, and a third of the answers are wrong")
 figure("learned", alt="Eight lines start at 100 and fall to between 59 and 82 with three gaps.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average. Guessing gives 50, so two thirds of what they knew are gone. With learned absolute positions nothing says that position 5 is like position 6; Sinha et al. (2022) find the same in large models. (Six gaps do less harm than three. Training statements end at position 14 at the latest, so the last words then stand where nothing was learned; whether that is why, we don't know.)
+# It is not only *nobody*. **They have learned statements at their positions**, and with three empty places in front they are right in 66 % of cases on average. Guessing gives 50, so two thirds of what they knew are gone.
+#
+# Where are they wrong? In training no statement ends after position 14. With gaps some do. Take them apart.
+
+# %% tags=["nbval-ignore-output"]
+ends = np.array([len(one.text.split()) for one in train])  # [CLS] is at 0
+print("gaps   end by 14   end beyond")
+for n, one in enumerate(in_training[1:], 1):
+    inside, beyond = 100 * one[:, ends + n <= 14].mean(), 100 * one[:, ends + n > 14].mean()
+    print(f"{n:4}   {inside:9.0f}   {beyond:10.0f}")
+    if n == 3:
+        claim(right_if_they_end_by_14=inside, right_if_they_end_beyond=beyond)
+
+# %% [markdown]
+# With one, two or three gaps the statements that now end beyond 14 are right in about half of the cases, no better than guessing, and the others in 78 to 90 %. At a position where nothing was learned a network is lost: with absolute positions that are learned, nothing says that 15 is like 14. Sinha et al. (2022) find the same in large models. (It isn't the whole story. With six gaps both are back at 87 %, and why we don't know.)
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the word-pair model of lesson 10c, which knows the order of the words but no positions.
 
@@ -375,7 +439,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
 #
-# Does longer training settle it? The networks that lesson 10c recorded learned for 6,000 steps. On *nobody* the bidirectional ones are right in 11, 5, 2 and 2 %, the causal ones in 53, 95, 36 and 100. If they read the mean of all vectors, it is 2, 12, 0 and 100 %, and for the causal ones 97 or more. So length alone doesn't settle it, and pooling helps one kind only.
+# Does longer training settle it? Networks of the same kinds, recorded for lesson 10c, have learned for 6,000 steps. On *nobody* the bidirectional ones are right in 11, 5, 2 and 2 %, the causal ones in 53, 95, 36 and 100. Length alone doesn't.
 #
 # ## 10e.4 Say what doesn't matter
 #
@@ -396,7 +460,7 @@ told = [learn(attend, seed, more) for seed in range(4)]  # as many steps as befo
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-fixed = np.array([with_gaps(reword(""), [1] * n, told) for n in range(7)])
+fixed = np.array([with_gaps(reword(""), [1] * n, told) for n in range(11)])
 for n, one in enumerate(fixed):
     print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
 compare_guess(guess, fixed[6].mean())
@@ -457,14 +521,16 @@ figure(
 )
 
 # %% [markdown]
-# **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) And with three gaps in front they do as well on the training statements as without.
+# **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) And with three gaps in front they do as well on the training statements as without. Four causal networks, trained in the same way and run apart, are right in 83 % or more at positions 1 to 8.
 #
-# It has its limits. At 10, where *nobody* never stands in training, they scatter again. The short statements are needed, too: with the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, they are right in 4, 35, 17 and 96 %. On the other test statements, those that are not in training in any form, they are ahead by 6.5 ± 6.8: nobody can tell. And it has a cost: in these 1,500 steps they have learned only 90 % of their training statements.
+# It has its limits. At 10, where *nobody* never stands in training, they scatter again. The short statements are needed, too: with the gaps [alone](../tests/test_encoder_lesson.py) they know *nobody* from 2 on, but at position 1, where still nothing asks, they are right in 4, 35, 17 and 96 %.
+#
+# And it has a cost. In these 1,500 steps they have learned only 90 % of their training statements, and on the other test statements, those that are not in training in any form, they are ahead by 6.5 ± 6.6, which may be nothing. So give them time. Run apart, with [4,500 steps](../tests/test_encoder_lesson.py), three of the four have learned all, and are right on *all* of the other test statements, the fourth on 87 %. Networks that learned as long without short statements and gaps are right on 83 to 89 %.
 #
 # Two more things a careful reader asks. We found the shortcut by looking at the test, so whether these networks are better on questions that no one here has looked at, only such questions can say. And is there no cure without new data? Networks can be given distances instead of positions. Most of today's are, with rotary positions (Su et al. 2021).
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.3 (investigate, 20 minutes).** Was it that the added statements were *short*, or only that there were more? Train causal networks, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) Then look at what you added: in which rows are all test templates still new?
+# > **Exercise 10e.4 (investigate, 20 minutes).** Was it that the added statements were *short*, or only that there were more? Train causal networks, seeds 0 to 3, with something else added, and complete the table. (Twelve networks take two or three minutes.) Then look at what you added: in which rows are all test templates still new?
 # >
 # > <details><summary>Hint</summary>To move the time, first take it off with <code>shorten</code>, then put it at the end where it wasn't: <code>replace(one, text=…)</code>. Leave <em>this time</em> as it is, or write <em>today</em> for both.</details>
 # >

@@ -52,6 +52,12 @@ def pool_all_pairs(vectors, present, pooling):
     return vectors[:, present.sum(1) - 1]
 
 
+def pool_even_lengths(vectors, present, pooling):
+    if pooling != "last":
+        return pool_by_lengths(vectors, present, pooling)
+    return vectors[torch.arange(len(vectors)), present.sum(1) // 2 * 2 - 1]
+
+
 def pool_padding_too(vectors, present, pooling):
     return vectors.mean(1) if pooling == "mean" else pool_by_lengths(vectors, present, pooling)
 
@@ -193,6 +199,14 @@ def over_templates_with_n(values, templates):
     return mean, error * ((n - 1) / n) ** 0.5
 
 
+def over_first_letters(values, templates):
+    return over_templates_by_mask(values, [one[0] for one in templates])
+
+
+def over_sizes(values, templates):
+    return over_templates_by_mask(values.abs(), templates)
+
+
 ROWS = {
     labels.check_our_pool: (
         [pool_by_lengths, pool_by_loop],
@@ -203,6 +217,7 @@ ROWS = {
             pool_one_too_far: "'last')",
             pool_all_pairs: "'last')",
             pool_before_one_of_padding: "'last')",
+            pool_even_lengths: "'last')",
             pool_padding_too: "'mean')",
             pool_over_the_width: "'mean')",
             pool_the_sum: "'mean')",
@@ -234,8 +249,10 @@ ROWS = {
             over_templates_with_n: "[90.0, 80.0, 50.0, 70.0]",
             over_neighbours: "[100.0, 0.0, 90.0, 50.0]",
             over_equal_templates: "[100.0, 0.0, 90.0, 50.0]",
+            over_first_letters: "[10.0, -40.0, 30.0, 70.0]",
+            over_sizes: "[10.0, -40.0, 30.0, 70.0]",
             over_templates_of_all: "[10.0, 20.0, 60.0, 30.0]",
-            over_half_the_range: "[10.0, 40.0, 30.0, 70.0]",
+            over_half_the_range: "[10.0, -40.0, 30.0, 70.0]",
         },
     ),
 }

@@ -122,6 +122,78 @@ def gap_between_tokens_only(x, at, fill):
     return gap_by_columns(x, at, fill) if at < x.shape[1] else x.clone()
 
 
+# --- check_exchange -----------------------------------------------------------------------------
+
+OPPOSITE = {
+    "people smiled": "people grumbled",
+    "everyone was pleased": "everyone was annoyed",
+    "the guests came again": "the guests went home",
+}
+BOTH = OPPOSITE | {bad: good for good, bad in OPPOSITE.items()}
+
+
+def exchange_the_one_it_has(text):
+    for one, other in BOTH.items():
+        if one in text:
+            return text.replace(one, other)
+    return text
+
+
+def exchange_by_marks(text):
+    for mark, (good, bad) in enumerate(OPPOSITE.items()):
+        text = text.replace(good, f"<{mark}>").replace(bad, good).replace(f"<{mark}>", bad)
+    return text
+
+
+def exchange_twice(text):
+    for one, other in BOTH.items():
+        text = text.replace(one, other)
+    return text
+
+
+def exchange_good_for_bad(text):
+    for good, bad in OPPOSITE.items():
+        text = text.replace(good, bad)
+    return text
+
+
+def exchange_at_the_end(text):
+    if " so " not in text:
+        return text
+    start, reaction = text.removesuffix(" .").split(" so ")
+    return f"{start} so {BOTH[reaction]} ."
+
+
+def exchange_bad_for_good(text):
+    for good, bad in OPPOSITE.items():
+        text = text.replace(bad, good)
+    return text
+
+
+def exchange_at_the_end_or_good_in_front(text):
+    return exchange_at_the_end(text) if " so " in text else exchange_good_for_bad(text)
+
+
+def exchange_at_the_end_or_bad_in_front(text):
+    return exchange_at_the_end(text) if " so " in text else exchange_bad_for_good(text)
+
+
+def exchange_in_front_or_good_at_the_end(text):
+    return exchange_good_for_bad(text) if " so " in text else exchange_the_one_it_has(text)
+
+
+def exchange_in_front_or_bad_at_the_end(text):
+    return exchange_bad_for_good(text) if " so " in text else exchange_the_one_it_has(text)
+
+
+def exchange_and_cut(text):
+    return exchange_the_one_it_has(text).removesuffix(" .")
+
+
+def exchange_or_nothing(text):
+    return next((text.replace(one, other) for one, other in BOTH.items() if one in text), "")
+
+
 ROWS = {
     shortcuts.check_drop_time: (
         [time_by_parts, time_by_replacing],
@@ -151,6 +223,20 @@ ROWS = {
             gap_between_tokens_only: "([[1, 7]], 2, 0)",
             gap_after_the_first_token: "([[1, 7], [1, 9]], 0, 0)",
             gap_that_becomes_numbers: "([[True, True, True], [True, True, False]], 1, False)",
+        },
+    ),
+    shortcuts.check_exchange: (
+        [exchange_the_one_it_has, exchange_by_marks],
+        {
+            exchange_and_cut: "'nobody found the cake dry so people smiled .'",
+            exchange_twice: "'nobody found the cake dry so people smiled .'",
+            exchange_in_front_or_bad_at_the_end: "'nobody found the cake dry so people smiled .'",
+            exchange_good_for_bad: "'nobody found the soup stale so everyone was annoyed .'",
+            exchange_in_front_or_good_at_the_end: "'nobody found the soup stale so",
+            exchange_at_the_end: "'the guests came again because",
+            exchange_at_the_end_or_bad_in_front: "'the guests came again because",
+            exchange_at_the_end_or_good_in_front: "'people grumbled because",
+            exchange_or_nothing: "'we found the soup stale today",
         },
     ),
 }
