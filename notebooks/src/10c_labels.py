@@ -395,8 +395,7 @@ def tell(scores, first, second):
 # %% tags=["nbval-ignore-output"]
 opening, in_errors = tell(right, "causal", "bidirectional")
 claim(lead_of_the_opening=opening, opening_in_standard_errors=in_errors)
-first, _ = tell(right, "causal, pre-trained", "bidirectional")
-claim(first_over_bidirectional=first)
+claim(first_over_bidirectional=tell(right, "causal, pre-trained", "bidirectional")[0])
 
 
 # %% [markdown]
@@ -555,7 +554,7 @@ ax.hlines(range(14), of_form["bidirectional"][order], of_form["causal"][order], 
 ax.axvline(50, color="0.4", linestyle=":")
 ax.set_yticks(range(14), [spoken[i] for i in order], fontsize=9)
 ax.legend(loc="center left")
-ax.set(xlabel="right (%)", title="Recorded: three templates make most of the lead")
+ax.set(xlabel="right (%)", title="Recorded: three make most of the lead")
 figure(
     "by-template", alt="On three templates causal is ahead by 24, 39 and 94; elsewhere by little."
 )
@@ -602,9 +601,7 @@ def hits(models):  # for each test statement, in per cent: how many of these mod
 
 
 forms = [one.template for one in test]  # of each of the 896 statements
-_, few_in_errors = say(
-    "few labels, over templates", *over(hits(pre_trained) - hits(scratch), forms)
-)
+_, few_in_errors = say("few labels, templates", *over(hits(pre_trained) - hits(scratch), forms))
 claim(gain_over_templates_in_errors=few_in_errors)
 
 # %% [markdown]
@@ -646,8 +643,7 @@ rows = [(a - b, lead_of(a, b)) for a, b in pairs_of_runs]
 rows += [(by_form, over_forms), (ahead["bidirectional"], on_draws["bidirectional"])]
 ax = plt.subplots(figsize=(7.6, 3.4))[1]
 for row, (dots, (mean, around)) in enumerate(rows):
-    color = "C1" if row else "0.6"
-    ax.plot(dots, [row] * len(dots), "o", color=color, alpha=0.5)
+    ax.plot(dots, [row] * len(dots), "o", color="C1" if row else "0.6", alpha=0.5)
     ax.errorbar(mean, row + 0.3, xerr=around, color="black", marker="|", capsize=3)
 ax.axvline(0, color="0.4", linestyle=":")
 whose = ["1,500 steps:", *["recorded:"] * 3]

@@ -260,9 +260,9 @@ def with_gaps(part, positions, models=None):  # per cent right, for each network
 
 moved = np.array([with_gaps(reword(""), [1] * n) for n in range(11)])  # (gaps, networks)
 for n, one in enumerate(moved):
-    print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
+    print(f"nobody at {1 + n:2}", *(f"{number:4.0f}" for number in one))
 behind = with_gaps(reword(""), [2])
-print("gap behind ", *(f"{number:4.0f}" for number in behind))
+print("gap behind  ", *(f"{number:4.0f}" for number in behind))
 claim(right_with_a_gap=moved[1].min(), right_with_two_gaps=moved[2].min())
 claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=behind.mean())
 
@@ -276,11 +276,11 @@ for ax, name in zip(axes, networks, strict=True):
     ax.set(title=name, xlabel="position of ‘nobody’ (all words move)", ylim=(-4, 104))
 axes[0].text(1.7, 25, "where training\nasks about it", color="C2")
 axes[0].set_ylabel("right (%); each line a network")
-axes[0].figure.suptitle("They know ‘nobody’ best where training asked about it")
+axes[0].figure.suptitle("All eight know ‘nobody’ where training asked about it")
 figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, in nine cases of ten or more.** So it was never the word *today*. It was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average. It isn't the position of *nobody* alone, though. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 65 %.
+# **With a gap in front, in which there is nothing to read, all eight are right, in nine cases of ten or more.** So it was never the word *today*. It was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Further on they come apart; at 7 they are right in a third of the cases, on average. (At 11 seven of the eight are right again, and why we don't know.) It isn't the position of *nobody* alone, though. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 65 %.
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
@@ -368,12 +368,13 @@ figure("learned", alt="Eight lines start at 100 and fall to between 59 and 82 wi
 
 # %% tags=["nbval-ignore-output"]
 ends = np.array([len(one.text.split()) for one in train])  # [CLS] is at 0
+ended = {}
 print("gaps   end by 14   end beyond")
-for n, one in enumerate(in_training[1:], 1):
-    inside, beyond = 100 * one[:, ends + n <= 14].mean(), 100 * one[:, ends + n > 14].mean()
-    print(f"{n:4}   {inside:9.0f}   {beyond:10.0f}")
-    if n == 3:
-        claim(right_if_they_end_by_14=inside, right_if_they_end_beyond=beyond)
+for n in range(1, 7):
+    inside = ends + n <= 14
+    ended[n] = [100 * in_training[n][:, some].mean() for some in (inside, ~inside)]
+    print(f"{n:4}   {ended[n][0]:9.0f}   {ended[n][1]:10.0f}")
+claim(right_if_they_end_by_14=ended[3][0], right_if_they_end_beyond=ended[3][1])
 
 # %% [markdown]
 # With one, two or three gaps the statements that now end beyond 14 are right in about half of the cases, no better than guessing, and the others in 78 to 90 %. At a position where nothing was learned a network is lost: with absolute positions that are learned, nothing says that 15 is like 14. Sinha et al. (2022) find the same in large models. (It isn't the whole story. With six gaps both are back at 87 %, and why we don't know.)
@@ -462,13 +463,13 @@ guess = None  # per cent
 # %% tags=["nbval-ignore-output"]
 fixed = np.array([with_gaps(reword(""), [1] * n, told) for n in range(11)])
 for n, one in enumerate(fixed):
-    print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
+    print(f"nobody at {1 + n:2}", *(f"{number:4.0f}" for number in one))
 compare_guess(guess, fixed[6].mean())
 claim(right_on_nobody_before=moved[0, :4].mean(), right_on_nobody_now=fixed[0].mean())
 claim(still_scattered_at_seven=np.ptp(fixed[6]))
 
 # %% [markdown]
-# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but the four lie anywhere between 4 and 100, and at 4 they scatter, too: no cure. What the short statements add for certain is one position. To get more than that, show many. You have the tool: put a random number of gaps, 0 to 6, in front of each batch, as Kiyono et al. (2021) do.
+# **From 46 % to 100 at position 1.** At 7 the mean rises from 8 to 62 %, but the four lie anywhere between 4 and 100, and at 4 and 8 they scatter, too: no cure. What the short statements add for certain is one position. To get more than that, show many. You have the tool: put a random number of gaps, 0 to 6, in front of each batch, as Kiyono et al. (2021) do.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -483,7 +484,7 @@ shaken = [learn(attend, seed, more, random_gaps) for seed in range(4)]  # as man
 # %% tags=["nbval-ignore-output"]
 everywhere = np.array([with_gaps(reword(""), [1] * n, shaken) for n in range(11)])
 for n, one in enumerate(everywhere):
-    print(f"nobody at {1 + n}", *(f"{number:4.0f}" for number in one))
+    print(f"nobody at {1 + n:2}", *(f"{number:4.0f}" for number in one))
 claim(right_on_nobody_where_shown=everywhere[:9].min(), right_beyond=everywhere[9:].min())
 claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 
