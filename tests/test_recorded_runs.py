@@ -575,7 +575,8 @@ def test_where_causal_networks_are_furthest_ahead_no_test_statement_has_nobody()
 
     leads = {n: on_draw("causal-mean", n) - on_draw("bidirectional", n) for n in range(1, 7)}
     widest = max(leads, key=leads.get)
-    assert leads[widest] == pytest.approx(33, abs=0.5)
+    ordered = sorted(leads.values())
+    assert [ordered[0], ordered[1], ordered[-1]] == pytest.approx([-9, 4, 33], abs=0.5)
     assert not any("nobody" in one.text for one in statements(split=widest)[2])
 
 

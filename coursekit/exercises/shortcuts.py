@@ -6,34 +6,8 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from coursekit.data.statements import REACTIONS, WHEN
+from coursekit.data.statements import REACTIONS
 from coursekit.exercises.compare import agree, watch_arguments
-
-
-def take_time_off(text: str) -> str:
-    """Return a statement without its time, at the front or before the full stop.
-
-    Example:
-        >>> take_time_off("this time we found the cake dry .")
-        'we found the cake dry .'
-    """
-    for time in WHEN:
-        text = text.removeprefix(f"{time} ")
-        if text.endswith(f" {time} ."):
-            text = text.removesuffix(f"{time} .") + "."
-    return text
-
-
-def check_drop_time(solution: Callable[[str], str]) -> None:
-    """Check a statement without its time."""
-    texts = (
-        "today nobody found the cake dry .",
-        "we found the cake dry this time .",
-        "nobody found the cake dry today .",
-        "this time we found the cake dry .",
-        "it was a dry cake so people smiled .",
-    )
-    agree(solution, take_time_off, [(text,) for text in texts])
 
 
 def insert_gap(x: Shaped[Tensor, "N T"], at: int, fill: int) -> Shaped[Tensor, "N T+1"]:
@@ -80,6 +54,8 @@ def check_exchange(solution: Callable[[str], str]) -> None:
         "nobody found the soup stale so everyone was annoyed .",
         "the guests came again because it was a sunny walk .",
         "people grumbled because they had a torn letter .",
+        "everyone was pleased because it was not a foggy walk .",
+        "it was a foggy walk so the guests went home .",
         "we found the soup stale today .",
     )
     agree(solution, swap_reaction, [(text,) for text in texts])

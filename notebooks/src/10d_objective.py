@@ -268,7 +268,7 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63; networks that fill 
 # |a GPT|be|**dry**|.||
 # |a network that fills in masks, if the word was chosen|would|be|**dry**|.|
 #
-# Predicting this adjective takes the topic. A GPT predicts it at *be*, an encoder at *dry* itself (also where *dry* is seen: one chosen word in five is not masked). **The same job, one word earlier: a GPT has the topic ready where it needs it.** It has it early, too: after one layer a probe is right in 91 %.
+# Predicting this adjective takes the topic. A GPT predicts it at *be*, an encoder at *dry* itself (also where *dry* is seen: one chosen word in ten stays as it is). **The same job, one word earlier: a GPT has the topic ready where it needs it.** It has it early, too: after one layer a probe is right in 91 %.
 #
 # So is it the mask, or the objective? With the same mask, GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer. So it seems to be the objective that puts the peak there.
 #

@@ -5,56 +5,6 @@ from torch.nn import functional as F
 
 from coursekit.exercises import shortcuts
 
-# --- check_drop_time ----------------------------------------------------------------------------
-
-
-def time_by_parts(text):
-    for time in ("today", "this time"):
-        if text.startswith(time + " "):
-            text = text[len(time) + 1 :]
-        if text.endswith(" " + time + " ."):
-            text = text[: -len(time) - 3] + " ."
-    return text
-
-
-def time_by_replacing(text):
-    return text.replace("today ", "").replace("this time ", "")
-
-
-def time_only_in_front(text):
-    return text.removeprefix("today ").removeprefix("this time ")
-
-
-def time_only_today(text):
-    return " ".join(word for word in text.split() if word != "today")
-
-
-def time_of_each_at_one_end(text):
-    return text.removeprefix("today ").replace(" this time", "")
-
-
-def time_after_a_word(text):
-    return text.removeprefix("today ").replace(" today", "").replace(" this time", "")
-
-
-def time_without_a_space(text):
-    return text.replace("today", "").replace("this time", "")
-
-
-def time_with_the_full_stop(text):
-    short = time_by_parts(text)
-    return short.removesuffix(" .") if short != text else text
-
-
-def time_or_first_word(text):
-    short = time_by_parts(text)
-    return short if short != text else text.split(" ", 1)[1]
-
-
-def time_as_words(text):
-    return time_by_parts(text).split()
-
-
 # --- check_leave_gap ----------------------------------------------------------------------------
 
 
@@ -190,24 +140,19 @@ def exchange_and_cut(text):
     return exchange_the_one_it_has(text).removesuffix(" .")
 
 
+def exchange_all_but(kept):
+    def exchange(text):
+        return text if kept in text else exchange_the_one_it_has(text)
+
+    exchange.__name__ = f"exchange_all_but_{kept.replace(' ', '_')}"
+    return exchange
+
+
 def exchange_or_nothing(text):
     return next((text.replace(one, other) for one, other in BOTH.items() if one in text), "")
 
 
 ROWS = {
-    shortcuts.check_drop_time: (
-        [time_by_parts, time_by_replacing],
-        {
-            time_without_a_space: "'today nobody found",
-            time_with_the_full_stop: "'today nobody found",
-            time_as_words: "'today nobody found",
-            time_only_in_front: "'we found the cake dry this time .'",
-            time_only_today: "'we found the cake dry this time .'",
-            time_of_each_at_one_end: "'nobody found the cake dry today .'",
-            time_after_a_word: "'this time we found",
-            time_or_first_word: "'it was a dry cake so",
-        },
-    ),
     shortcuts.check_leave_gap: (
         [gap_by_columns, gap_by_index],
         {
@@ -236,6 +181,8 @@ ROWS = {
             exchange_at_the_end: "'the guests came again because",
             exchange_at_the_end_or_bad_in_front: "'the guests came again because",
             exchange_at_the_end_or_good_in_front: "'people grumbled because",
+            exchange_all_but("everyone was pleased"): "'everyone was pleased because",
+            exchange_all_but("the guests went home"): "'it was a foggy walk so",
             exchange_or_nothing: "'we found the soup stale today",
         },
     ),
