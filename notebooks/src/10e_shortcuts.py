@@ -249,6 +249,7 @@ def with_gaps(part, positions, models=None):  # per cent right, for each network
     return 100 * hits(part, positions, models).mean(1)
 
 
+# %% tags=["nbval-ignore-output"]
 def at_positions(models=None):  # nobody at 1 to 11: (11, networks)
     found = np.array([with_gaps(bare, [1] * n, models) for n in range(11)])
     for n, one in enumerate(found, 1):
@@ -284,15 +285,15 @@ figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spre
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10e.2 (warm-up, 5 minutes).** Write `exchange(text)`, which makes such a pair: the same statement with the opposite reaction. `opposite` says which belong together, in both directions. From *nobody found the cake dry so people smiled .* it makes *nobody found the cake dry so people grumbled .* A reaction can stand at the front, too; a statement without one stays as it is.
-# >
-# > <details><summary>Hint</summary>Exchanging twice gives the old statement back. Does your function exchange it twice?</details>
-
 # %%
 opposite = {"people smiled": "people grumbled", "everyone was pleased": "everyone was annoyed"}
 opposite |= {"the guests came again": "the guests went home"}
 opposite |= {b: a for a, b in opposite.items()}  # and back
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10e.2 (warm-up, 5 minutes).** Write `exchange(text)`, which makes such a pair: the same statement with the opposite reaction. `opposite` says which belong together, in both directions. From *nobody found the cake dry so people smiled .* it makes *nobody found the cake dry so people grumbled .* A reaction can stand at the front, too; a statement without one stays as it is.
+# >
+# > <details><summary>Hint</summary>Exchanging twice gives the old statement back. Does your function exchange it twice?</details>
 
 
 # %% tags=["stub"]
@@ -334,7 +335,7 @@ claim(follows_nobody_against_the_reaction=by_nobody.max())
 #
 # ## 10e.3 Is it only *nobody*?
 #
-# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, all 2,176, on which every network is at 99 % or more. Tell two sorts apart. Statements with *but* hold a good word and a bad one, *we thought the cake would be dry but we found the cake tasty*, and only their order says which was the outcome. In most others one word tells.
+# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, all 2,176, on which every network is at 99 % or more. Tell two sorts apart. Statements with *but* hold a good word and a bad one, *we thought the cake would be dry but we found the cake tasty*, and only the clause that each stands in says which was the outcome. In most others one word tells, or one word and a *not*.
 #
 # **Predict.** With three gaps, how often are they right about the statements with *but*, which they have learned?
 
@@ -367,7 +368,7 @@ axes[0].figure.suptitle("Three empty positions, and the order of the words is lo
 figure("learned", alt="Without but the lines stay above 70; with but they fall to about chance.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions.** With three empty ones in front, statements with *but* are right in 43 % of the cases, no better than guessing, though all words stand in the same order as before. The others are at 82 %. Sinha et al. (2022) find in large models, too, that sentences which begin at another position are judged worse. (With six gaps statements with *but* are back at 79 %, and why we don't know.)
+# It is not only *nobody*. **They have learned statements at their positions.** With three empty ones in front, statements with *but* are right in 43 % of the cases, no better than guessing, though all words stand in the same order as before: which word belongs to which clause is lost. The others are at 82 %. Sinha et al. (2022) find in large models, too, that sentences which begin at another position are judged worse. (With six gaps statements with *but* are back at 79 %, and why we don't know.)
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -461,6 +462,26 @@ compare_guess(guess, everywhere[6].mean())
 claim(right_on_nobody_where_shown=everywhere[:9].min(), right_beyond=everywhere[9:].min())
 claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+def draw_seeds(ax, title, lines):
+    for seed, one in enumerate(lines.T):
+        style = {"color": f"C{seed}", "alpha": 0.7, "label": f"seed {seed}"}
+        ax.plot(range(1, 12), one, "osD^"[seed] + "-", **style)
+    ax.axhline(50, color="0.4", linestyle=":")
+    ax.set(title=title, xlabel="position of ‘nobody’", ylabel="right (%)", ylim=(-4, 104))
+    ax.set_xticks(range(1, 12))
+
+
+axes = plt.subplots(1, 2, figsize=(8.8, 3.2))[1]
+draw_seeds(axes[0], "as training was", moved[:, :4])
+draw_seeds(axes[1], "with short ones and gaps", everywhere)
+axes[1].axvspan(0.6, 9.4, color="C2", alpha=0.12)
+axes[1].text(5, 30, "asked in training", color="C2", ha="center")
+axes[1].legend(fontsize=8, loc="lower left")
+axes[0].figure.suptitle("A cure by data cures what it shows")
+figure("fixed", alt="Before lines scatter; with short ones and gaps they are at the top up to 9.")
+
 # %% [markdown]
 # **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) At 10, where it never stands in training, they scatter again. So a cure by data fixes what it shows. And it has a cost: in as many steps as before they have learned only 90 % of their training statements.
 #
@@ -499,20 +520,15 @@ claim(rotary_on_nobody=by_distance.min(), rotary_with_three_gaps=away)
 claim(rotary_lead_in_errors=float(ahead / error))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 3, figsize=(10, 3.2), sharex=True, sharey=True)[1]
-for ax, name, lines in zip(axes, kinds, (moved[:, :4], everywhere, by_distance), strict=True):
-    for seed, one in enumerate(lines.T):
-        style = {"color": f"C{seed}", "alpha": 0.7, "label": seed}
-        ax.plot(range(1, 12), one, "osD^"[seed] + "-", **style)
-    ax.axhline(50, color="0.4", linestyle=":")
-    ax.set(title=name, xlabel="position of ‘nobody’", ylim=(-4, 104))
-    ax.set_xticks(range(1, 12, 2))
-axes[0].set_ylabel("right (%)")
-axes[2].legend(title="seed", fontsize=8, loc="lower right")
-axes[0].figure.suptitle("Data cure what they show; rotary positions need none")
-figure(
-    "fixed", alt="Before lines scatter; with data they are at the top to 9; with rotary everywhere."
-)
+axes = plt.subplots(1, 2, figsize=(9.4, 3.2), width_ratios=(3, 2))[1]
+draw_seeds(axes[0], "rotary", by_distance)
+for row, one in enumerate(new.values()):
+    axes[1].plot(one, [row] * 4, "o", color=["C0", "0.5", "C1"][row], alpha=0.7)
+    axes[1].plot(one.mean(), row + 0.25, "|", color="black", markersize=12)
+axes[1].set_yticks(range(3), [name.replace(" ", "\n", 1) for name in new])
+axes[1].set(title="other new statements", xlabel="right (%)", ylim=(2.6, -0.5), xlim=(60, 102))
+axes[0].figure.suptitle("Rotary positions need no data for it")
+figure("rotary", alt="With rotary positions all four lines stay at 88 per cent or more.")
 
 # %% tags=["nbval-ignore-output"]
 end = {name: with_gaps(asked, [], models) for name, models in kinds.items()}
