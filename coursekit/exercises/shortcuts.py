@@ -27,6 +27,7 @@ def check_leave_gap(solution: Callable[[Tensor, int, int], Tensor]) -> None:
         (torch.tensor([[1, 7, 5]]), 1, 0),
         (torch.tensor([[1, 7, 5, 4], [1, 8, 4, 0]]), 3, 2),
         (torch.tensor([[True, True, True], [True, True, False]]), 1, False),
+        (torch.tensor([[True, False]]), 1, True),
         (torch.tensor([[1, 7]]), 2, 0),
         (torch.tensor([[1, 7], [1, 9]]), 0, 0),
     ]

@@ -270,7 +270,7 @@ figure("objective", alt="GPTs at be 100 per cent, at dry 63; networks that fill 
 #
 # Predicting this adjective takes the topic. A GPT predicts it at *be*, an encoder at *dry* itself (also where *dry* is seen: one chosen word in ten stays as it is). **The same job, one word earlier: a GPT has the topic ready where it needs it.** It has it early, too: after one layer a probe is right in 91 %.
 #
-# So is it the mask, or the objective? With the same mask, GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer. So it seems to be the objective that puts the peak there.
+# So is it the mask, or the objective? With the same mask, GPTs have 37 points more at *be* than at *dry*, causal networks that fill in masked words 4 fewer. So it seems to be the objective that puts the peak there. (GPTs also have more targets; exercise 10d.2 takes that apart.)
 #
 # Only the peak is robust, though. With a schedule of 1,200 steps instead of 1,500 ([a test](../tests/test_encoder_lesson.py) does that) GPTs have 99 % at *be* and 68 at *dry*. But causal networks that fill in masks then have 68 at *dry*, too, instead of 89.
 

@@ -5,7 +5,7 @@
 #
 # **Afterwards you can** find out what a network's answer depends on, by changing one thing in a text at a time, read a table of results by template, and mend a network by its data or by its positions.
 #
-# **Before**: lesson 10c (fine-tuning, seeds).
+# **Before**: lessons 10c (fine-tuning, seeds, skip-bigrams) and 6 (rotary positions).
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
@@ -135,7 +135,7 @@ axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
 
 # %% [markdown]
-# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, for guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Nothing but the seed decided which does.
+# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Nothing but the seed decided which does.
 #
 # This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.
 #
@@ -178,8 +178,9 @@ guess = None  # "a time", "another word" or "nothing"
 asks = {"nobody … today": reword(back="today"), "nobody …": reword()}
 asks |= {f"{front} nobody …": reword(front) for front in ("today", "people", "we")}
 answers = {text: np.concatenate([*score(part).values()]) for text, part in asks.items()}
+print(f"{'right (%), seeds 0–3':17} bidirectional       causal")
 for text, one in answers.items():
-    print(f"{text:17}", *(f"{number:4.0f}" for number in one))
+    print(f"{text:20}", *(f"{number:4.0f}" for number in one))
 needs = {"nothing": "nobody …", "another word": "people nobody …", "a time": "today nobody …"}
 enough = [need for need, text in needs.items() if answers[text].min() > 80]
 compare_guess(guess, enough[0] if enough else "more than a time")
@@ -250,38 +251,40 @@ def with_gaps(part, positions, models=None):  # per cent right, for each network
 
 
 # %% tags=["nbval-ignore-output"]
-def at_positions(models=None):  # nobody at 1 to 11: (11, networks)
-    found = np.array([with_gaps(bare, [1] * n, models) for n in range(11)])
-    for n, one in enumerate(found, 1):
-        print(f"nobody at {n:2}", *(f"{number:4.0f}" for number in one))
-    return found
+def at_positions(models=None):  # right with nobody at 1 to 11: (11, networks)
+    return np.array([with_gaps(bare, [1] * n, models) for n in range(11)])
 
 
 moved = at_positions()
 behind = with_gaps(bare, [2])
-print("gap behind  ", *(f"{number:4.0f}" for number in behind))
+print(f"a gap behind nobody: mean {behind.mean():.0f}, nobody at 1 {moved[0].mean():.0f}")
 claim(right_with_a_gap=moved[1].min(), right_with_two_gaps=moved[2].min())
 claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=behind.mean())
 
+
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(8.8, 3.4), sharey=True)[1]
-for k, one in enumerate(moved.T):
-    shift = 0.6 * (k % 4) - 0.9  # so that equal ones can be seen
-    style = {"color": f"C{k // 4}", "alpha": 0.6, "label": f"seed {k % 4}"}
-    axes[k // 4].plot(range(1, 12), one + shift, "osD^"[k % 4] + "-", **style)
-for ax, name in zip(axes, networks, strict=True):
-    ax.axvspan(1.6, 3.4, color="C2", alpha=0.12)
-    ax.axhline(50, color="0.4", linestyle=":")
-    ax.set_xticks(range(1, 12))
-    ax.set(title=name, xlabel="position of ‘nobody’ (all words move)", ylim=(-4, 116))
-    ax.legend(fontsize=8, loc="lower right")
-    ax.text(2.5, 106, "asked in training", color="C2", ha="center", fontsize=9)
-axes[0].set_ylabel("right (%)")
-axes[0].figure.suptitle("All eight know ‘nobody’ where training asked about it")
-figure("place", alt="All eight lines are above 85 at positions 2 and 3, and spread on either side.")
+def draw_positions(ax, found, title, asked_at):  # a row for each network
+    ax.imshow(found.T, "RdBu", vmin=0, vmax=100, aspect="auto")
+    for (at, network), one in np.ndenumerate(found):
+        color = "white" if abs(one - 50) > 30 else "black"
+        ax.text(at, network, f"{one:.0f}", ha="center", va="center", fontsize=8, color=color)
+    first, last = asked_at
+    box = {"fill": False, "ec": "C2", "lw": 3, "clip_on": False}
+    ax.add_patch(plt.Rectangle((first - 1.5, -0.5), last - first + 1, found.shape[1], **box))
+    ax.set_xticks(range(11), range(1, 12))
+    ax.set_yticks(range(found.shape[1]), [f"seed {k % 4}" for k in range(found.shape[1])])
+    ax.grid(visible=False)
+    ax.set(title=title, xlabel="position of ‘nobody’")
+
+
+axes = plt.subplots(1, 2, figsize=(9.6, 2.6), sharey=True)[1]
+for ax, name, some in zip(axes, networks, (moved[:, :4], moved[:, 4:]), strict=True):
+    draw_positions(ax, some, name, (2, 3))
+axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks about it (frame)")
+figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, in 88 % of the cases or more.** So it was never the word *today*. It was the positions. In training statements *nobody* decides at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it is a matter of chance: at 7 they are right in 31 % of the cases, on average. It isn't the position of *nobody* alone, though. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 68 %.
+# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was the positions. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong, while at 11 seven are right. It isn't the position of *nobody* alone, either. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 68 %.
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
@@ -326,16 +329,21 @@ exchanged = [replace(one, text=turn(one.text)) for one in with_reaction]  # nobo
 print(with_reaction[0].text, exchanged[0].text, sep="\n")
 by_nobody = with_gaps(exchanged, [])  # right is what nobody says, wrong what the reaction says
 print("with nobody, against the reaction:", by_nobody.round())
-follow = "the reaction" if by_nobody.max() < 35 else "sometimes one, sometimes the other"
+wins = by_nobody.max() < 35, by_nobody.min() > 65
+follow = (
+    "the reaction" if wins[0] else "nobody" if wins[1] else "sometimes one, sometimes the other"
+)
 compare_guess(guess, follow)
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# The reaction. These statements can be learned without looking at *nobody*, and a network takes whatever answers the question. This is **shortcut learning**. What if the reaction told nothing? In [a separate run](../tests/test_encoder_lesson.py) it was drawn at random in these statements, so that *nobody* decides at position 1 as well. Then six of the eight know it there, instead of three.
+# The reaction, in all eight, also in the three that know *nobody* at position 1. In training it always agrees with *nobody*, and is easier to learn, so a network needs nothing else. This is **shortcut learning**. What if it gave nothing away? In [a separate run](../tests/test_encoder_lesson.py) the reactions of these statements were drawn at random, so that the label depends on *nobody* at position 1, too. Then they are right in 33, 96, 92 and 100 % there, the causal ones in 96, 96, 4 and 92: six of eight instead of three.
 #
 # ## 10e.3 Is it only *nobody*?
 #
-# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, all 2,176, on which every network is at 99 % or more. Tell two sorts apart. Statements with *but* hold a good word and a bad one, *we thought the cake would be dry but we found the cake tasty*, and only the clause that each stands in says which was the outcome. In most others one word tells, or one word and a *not*.
+# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which every network is at 99 % or more. Distinguish two kinds. Statements with *but* hold a good word and a bad one, *we thought the cake would be dry but we found the cake tasty*, and only the clause that each stands in says which was the outcome. In most others one word tells, or one word and a *not*.
+#
+# One thing has to be kept equal. No training statement ends after position 14, so the vectors of later positions were never trained. Count only statements that still end by 14.
 #
 # **Predict.** With three gaps, how often are they right about the statements with *but*, which they have learned?
 
@@ -343,12 +351,15 @@ claim(follows_nobody_against_the_reaction=by_nobody.max())
 guess = None  # per cent; chance is 50
 
 # %% tags=["nbval-ignore-output"]
-in_training = [hits(train, [1] * n) for n in range(7)]  # each (networks, statements)
 has_but = np.array([" but " in one.text for one in train])
-with_but = np.array([100 * one[:, has_but].mean(1) for one in in_training])  # (gaps, networks)
-without = np.array([100 * one[:, ~has_but].mean(1) for one in in_training])
-for n, both in enumerate(zip(with_but, without, strict=True)):
-    print(f"{n} gaps: with but {both[0].mean():.0f} %, without {both[1].mean():.0f}")
+ends = np.array([len(one.text.split()) for one in train])  # [CLS] is at 0
+with_but, without = [], []  # each (gaps, networks)
+for n in range(4):
+    right, inside = hits(train, [1] * n), ends + n <= 14
+    with_but.append(100 * right[:, inside & has_but].mean(1))
+    without.append(100 * right[:, inside & ~has_but].mean(1))
+    print(f"{n} gaps: with but {with_but[n].mean():.0f} % of {sum(inside & has_but)}", end=", ")
+    print(f"without {without[n].mean():.0f} % of {sum(inside & ~has_but)}")
 compare_guess(guess, with_but[3].mean())
 claim(but_with_three_gaps=with_but[3].mean(), no_but_with_three_gaps=without[3].mean())
 
@@ -357,18 +368,19 @@ axes = plt.subplots(1, 2, figsize=(8.4, 3), sharey=True)[1]
 for ax, title, lines in zip(
     axes, ("without ‘but’", "with ‘but’"), (without, with_but), strict=True
 ):
-    for k, one in enumerate(lines.T):
+    for k, one in enumerate(np.array(lines).T):
         label = {0: "bidirectional", 4: "causal"}.get(k)
-        ax.plot(range(7), one, "o-", color=f"C{k // 4}", alpha=0.6, label=label)
+        ax.plot(range(4), one, "o-", color=f"C{k // 4}", alpha=0.6, label=label)
     ax.axhline(50, color="0.4", linestyle=":")
     ax.set(title=title, xlabel="gaps in front of a training statement", ylim=(0, 104))
+    ax.set_xticks(range(4))
 axes[0].legend(loc="lower left")
 axes[0].set_ylabel("right (%)")
-axes[0].figure.suptitle("Three empty positions, and the order of the words is lost")
-figure("learned", alt="Without but the lines stay above 70; with but they fall to about chance.")
+axes[0].figure.suptitle("Moved, they no longer know which word is in which clause")
+figure("learned", alt="Without but the lines stay high; with but they fall to 50 and below.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions.** With three empty ones in front, statements with *but* are right in 43 % of the cases, no better than guessing, though all words stand in the same order as before: which word belongs to which clause is lost. The others are at 82 %. Sinha et al. (2022) find in large models, too, that sentences which begin at another position are judged worse. (With six gaps statements with *but* are back at 79 %, and why we don't know.)
+# It is not only *nobody*. **They have learned statements at their positions.** With three empty ones in front, they are right on statements with *but* only 39 % of the time, though every word is there, in the same order. On the others it is 82 %. Sinha et al. (2022) find it in large models, too: sentences that begin at another position are handled less accurately.
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -430,11 +442,11 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
 #
-# Does longer training settle it? Networks of the same kinds, recorded for lesson 10c, have learned for 6,000 steps. On *nobody* the causal ones are better then, right in 53, 95, 36 and 100 %, the bidirectional ones not: 11, 5, 2 and 2.
+# Does longer training settle it? Networks of the same kinds, recorded for lesson 10c, have learned for 6,000 steps. On *nobody* the causal ones are better then, with 53, 95, 36 and 100 %, and the bidirectional ones worse: 11, 5, 2 and 2.
 #
 # ## 10e.4 Say what doesn't matter
 #
-# How do you tell a network that the position doesn't matter? Show it others. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) shift their texts. Adding changed copies of the data is called **data augmentation**.
+# How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) shift their texts. Adding changed copies of the data is called **data augmentation**.
 
 # %% tags=["nbval-ignore-output"]
 timed = [one for one in train if "{t}" in one.template]
@@ -464,30 +476,32 @@ claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-def draw_seeds(ax, title, lines):
-    for seed, one in enumerate(lines.T):
-        style = {"color": f"C{seed}", "alpha": 0.7, "label": f"seed {seed}"}
-        ax.plot(range(1, 12), one, "osD^"[seed] + "-", **style)
-    ax.axhline(50, color="0.4", linestyle=":")
-    ax.set(title=title, xlabel="position of ‘nobody’", ylabel="right (%)", ylim=(-4, 104))
-    ax.set_xticks(range(1, 12))
-
-
-axes = plt.subplots(1, 2, figsize=(8.8, 3.2))[1]
-draw_seeds(axes[0], "as training was", moved[:, :4])
-draw_seeds(axes[1], "with short ones and gaps", everywhere)
-axes[1].axvspan(0.6, 9.4, color="C2", alpha=0.12)
-axes[1].text(5, 30, "asked in training", color="C2", ha="center")
-axes[1].legend(fontsize=8, loc="lower left")
-axes[0].figure.suptitle("A cure by data cures what it shows")
-figure("fixed", alt="Before lines scatter; with short ones and gaps they are at the top up to 9.")
+axes = plt.subplots(1, 2, figsize=(9.6, 2.6), sharey=True)[1]
+draw_positions(axes[0], moved[:, :4], "as training was", (2, 3))
+draw_positions(axes[1], everywhere, "with short statements and gaps", (1, 9))
+axes[0].figure.suptitle("Right (%): a cure by data cures what it shows (frame)")
+figure("fixed", alt="Before, red and blue; with short statements and gaps all blue from 1 to 9.")
 
 # %% [markdown]
-# **96 % or more at all positions from 1 to 9, in all four**: wherever training now asks about *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) At 10, where it never stands in training, they scatter again. So a cure by data fixes what it shows. And it has a cost: in as many steps as before they have learned only 90 % of their training statements.
+# **96 % or more at all positions from 1 to 9, in all four**: wherever the label now depends on *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) At 10 they scatter again, at 11 less. So a cure by data is sure only of what it shows. And it takes more training: in as many steps as before they have learned only 90 % of their training statements.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
+# >
+# > <details><summary>Hint</summary><code>learn(attend, 0, more)</code> has the short statements only. The fourth argument of <code>learn</code> changes the batches.</details>
 #
+# |what was added|*nobody* at 1, seeds 0–3|lowest at 2 to 9|
+# |---|---|---|
+# |short statements|||
+# |gaps|||
+# |both|96, 96, 100, 100|100|
+#
+# > <details><summary>What we found</summary>Short statements alone: 100, 100, 100 and 100 at position 1, and as low as 4 further on. Gaps alone: 4, 29, 21 and 96 at position 1, and 96 or more from 2 to 9. So each fixes its own part: the gaps show the positions after 3, and only the short statements ask about position 1.</details>
+
+# %% [markdown]
 # ## 10e.5 Or build it in
 #
-# Could the network be made so that it can't depend on where a statement begins? **Rotary positions** (Su et al. 2021; lesson 6) add nothing to the tokens. They turn queries and keys, so that an attention weight depends only on how far apart two tokens are. Most of today's language models have them. Train four such encoders on the old training statements, without short ones or gaps.
+# Could the network be made so that it hardly sees where a statement begins? **Rotary positions** (Su et al. 2021; lesson 6) add nothing to the tokens. They turn queries and keys, so that position enters only as the distance between two tokens. Most of today's language models have them. Train four such encoders on the old training statements, without short ones or gaps.
 
 # %% tags=["nbval-ignore-output"]
 turned = [learn(rotary(attend), seed, positions=None) for seed in range(4)]  # None: none are added
@@ -501,9 +515,9 @@ guess = None  # per cent right
 # %% tags=["nbval-ignore-output"]
 by_distance = at_positions(turned)
 rest = [one for one in test if one not in asked]
-others = [one for one in rest if shorten(one.text) not in familiar]  # in training in no form
+others = [one for one in rest if shorten(one.text) not in familiar]  # with no time, either
 new = {}
-kinds = {"learned positions": networks["bidirectional"], "short ones, gaps": shaken}
+kinds = {"learned positions": networks["bidirectional"], "with more data": shaken}
 kinds["rotary"] = turned
 for name, models in kinds.items():
     known, away = (with_gaps(train, [1] * n, models).mean() for n in (0, 3))
@@ -515,34 +529,35 @@ compare_guess(guess, away)
 ahead, error = compare_means(new["rotary"], new["learned positions"])
 paired = (new["rotary"] - new["learned positions"]).std().item() / 2
 error = max(error, paired)  # the larger counts, as in 10c
-print(f"new: rotary ahead by {ahead:.1f} ± {error:.1f}")
+print(f"{len(others)} new: rotary ahead by {ahead:.1f} ± {error:.1f}")
+print(f"a gap behind nobody: {with_gaps(bare, [2], turned).mean():.0f} %")
 claim(rotary_on_nobody=by_distance.min(), rotary_with_three_gaps=away)
 claim(rotary_lead_in_errors=float(ahead / error))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(9.4, 3.2), width_ratios=(3, 2))[1]
-draw_seeds(axes[0], "rotary", by_distance)
+axes = plt.subplots(1, 2, figsize=(9.6, 2.7), width_ratios=(3, 2))[1]
+draw_positions(axes[0], by_distance, "rotary: ‘nobody’, right (%)", (2, 3))
 for row, one in enumerate(new.values()):
     axes[1].plot(one, [row] * 4, "o", color=["C0", "0.5", "C1"][row], alpha=0.7)
     axes[1].plot(one.mean(), row + 0.25, "|", color="black", markersize=12)
 axes[1].set_yticks(range(3), [name.replace(" ", "\n", 1) for name in new])
-axes[1].set(title="other new statements", xlabel="right (%)", ylim=(2.6, -0.5), xlim=(60, 102))
-axes[0].figure.suptitle("Rotary positions need no data for it")
-figure("rotary", alt="With rotary positions all four lines stay at 88 per cent or more.")
+axes[1].set(title="other new statements", xlabel="right (%)", ylim=(2.6, -0.5), xlim=(70, 102))
+axes[0].figure.suptitle("Rotary positions know it everywhere, from the same data")
+figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
 
 # %% tags=["nbval-ignore-output"]
-end = {name: with_gaps(asked, [], models) for name, models in kinds.items()}
+end = {name: with_gaps(reword(back="today"), [], models) for name, models in kinds.items()}
 for name, one in end.items():
     print(f"{name:17} nobody … today:", *(f"{number:4.0f}" for number in one))
 claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 
 # %% [markdown]
-# **Nothing was added to the data, and *nobody* is known at every position**, in 88 % of the cases or more. With three gaps in front they know their training statements as well as without, for a gap changes nothing but the distance from `[CLS]`. On the new statements, those that are not in training in any form, they are ahead by 10.1 ± 4.3 points, by the rule of lesson 10c a hint.
+# **Nothing was added to the data, and *nobody* is known at every position**, 88 % of the time or more. With three gaps in front they know their training statements as well as without, for a gap changes only the distance from `[CLS]`. (Causal networks gain as much, in a separate run: 79 % or more at every position.) On the other new statements they are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint.
 #
-# And *nobody found the cake dry today*, where the lesson began? Three of the four are right about it now. The fourth is right without *today*, wherever *nobody* stands, and wrong with it: something after *dry* is new, too, at any position. So positions were most of the fault, not all of it. (We found the fault by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can tell.)
+# And *nobody found the cake dry today*, where the lesson began? Three of the four are right about it now. The fourth, which is always right without *today*, gets {end} % with it: something after *dry* is new, too, wherever it stands. So positions were most of the fault, not all of it. (We found the fault by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can tell us.)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.3 (investigate, 20 minutes).** Can one do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
+# > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
 # >
 # > <details><summary>Hint</summary>What does attention without a mask make of a text whose words are shuffled? And with a causal mask: how many tokens can each one see?</details>
 # >
@@ -556,13 +571,13 @@ claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 # |bidirectional|||||
 # |causal|||||
 #
-# > <details><summary>What we found</summary>Bidirectional: 82, 82, 79 and 78 in training, the same with gaps, 97 on <em>nobody</em>, 77 on the others. Without positions and without a mask a text is a bag of words. Causal: 99, 100, 100 and 98 in training, the same with gaps, 98 on <em>nobody</em>, and 98, 99, 97 and 92 on the others, better than any other kind in this lesson. With a causal mask each token sees only those before it, and the order can be learned from that (Haviv et al. 2022). Kazemnejad et al. (2023) find that such networks also do best on texts longer than those of training. (By now we have looked at these thirteen templates many times. For a comparison take new ones, as in 10c.6.)</details>
+# > <details><summary>What we found</summary>Bidirectional: 82, 82, 79 and 78 in training, the same with gaps, 97 on <em>nobody</em>, 77 on the others. Without positions and without a mask a text is a bag of words. Causal: 99, 100, 100 and 98 in training, the same with gaps, 98 on <em>nobody</em>, and 98, 99, 97 and 92 on the others. (Causal networks with rotary positions have 98, 95, 95 and 94 there, with learned ones 97, 97, 86 and 70.) With a causal mask each token sees only those before it, and the order can be learned from that (Haviv et al. 2022). Kazemnejad et al. (2023) find that such networks also do best on texts longer than those of training. (By now we have looked at these thirteen templates many times. For a comparison take new ones, as in 10c.6.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* at position 2 and at 3; elsewhere most of them went by the adjective. With three empty positions in front they even lose the order of words in statements that they know.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* at positions 2 and 3; elsewhere it depends on the seed, and at 1, 6 and 7 half of them go by the adjective. Moved by three positions, they no longer know which word is in which clause.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
-# - Two cures. Data that show what doesn't matter fix what they show. A network in which it can't matter needs no data for it.
+# - Two cures. Data that show what doesn't matter cure what they show. A network that sees only distances needs no data for it. (Exercise 10e.4 has a third.)
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are.

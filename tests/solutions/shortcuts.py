@@ -68,6 +68,10 @@ def gap_that_becomes_numbers(x, at, fill):
     return torch.cat([x[:, :at], gap, x[:, at:]], 1)
 
 
+def gap_that_is_never_true(x, at, fill):
+    return gap_by_columns(x, at, False if x.dtype == torch.bool else fill)
+
+
 def gap_between_tokens_only(x, at, fill):
     return gap_by_columns(x, at, fill) if at < x.shape[1] else x.clone()
 
@@ -167,6 +171,7 @@ ROWS = {
             gap_of_one_row: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
             gap_between_tokens_only: "([[1, 7]], 2, 0)",
             gap_after_the_first_token: "([[1, 7], [1, 9]], 0, 0)",
+            gap_that_is_never_true: "([[True, False]], 1, True)",
             gap_that_becomes_numbers: "([[True, True, True], [True, True, False]], 1, False)",
         },
     ),
