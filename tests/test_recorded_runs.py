@@ -17,7 +17,7 @@ from torch.testing import assert_close
 from coursekit import data
 from coursekit.data.statements import statements
 from coursekit.data.text import NAMES
-from coursekit.evaluate.seeds import compare_means
+from coursekit.evaluate.seeds import compare_means, mean_over_groups
 from coursekit.fetch import store
 from coursekit.notebook import read_record
 from coursekit.notebook.recorded import recorded_folder
@@ -533,7 +533,7 @@ def _by_seed(kind, what):
 
 
 def test_without_the_mean_causal_networks_would_choose_another_rate_and_lead_by_less():
-    """What the text of 10c.5 states."""
+    """What the text of 10f.1 states."""
     settings = ("-slow", "", "-fast")
     on_validation = {name: sum(_by_seed(f"causal{name}", "validation")) for name in settings}
     assert max(on_validation, key=on_validation.get) == "-fast"
@@ -552,23 +552,24 @@ def test_without_the_mean_causal_networks_would_choose_another_rate_and_lead_by_
         ("bidirectional", 97.7, 87.0),
         ("causal-mean", 99.3, 99.7),
         ("causal-pre-trained", 99.2, 99.4),
+        ("bidirectional-pre-trained-fast", 97.9, 92.2),
         ("bidirectional-pre-trained-cls", 90.5, 86.0),
     ],
 )
-def test_what_10c_states_of_the_settings_that_validation_chooses(kind, validation, right):
+def test_what_10f_states_of_the_settings_that_validation_chooses(kind, validation, right):
     found = [sum(_by_seed(kind, what)) / 4 for what in ("validation", "right")]
     assert found == pytest.approx([validation, right], abs=0.05)
 
 
 def test_one_seed_alone_would_say_anything_from_8_to_18():
-    """What the text of 10c states of its two kinds with their own settings."""
+    """What the text of 10f states of its two kinds with their own settings."""
     runs = zip(_by_seed("causal-mean", "right"), _by_seed("bidirectional", "right"), strict=True)
     leads = [a - b for a, b in runs]
     assert [min(leads), max(leads)] == pytest.approx([8, 18], abs=0.5)
 
 
 def test_where_causal_networks_are_furthest_ahead_no_test_statement_has_nobody():
-    """What the text of 10c.6 states of six other draws."""
+    """What the text of 10f states of six other draws."""
 
     def on_draw(kind, n):
         return read_record(f"labels-{kind}-split-{n}", FOLDER).result["right"]
@@ -578,10 +579,44 @@ def test_where_causal_networks_are_furthest_ahead_no_test_statement_has_nobody()
     ordered = sorted(leads.values())
     assert [ordered[0], ordered[1], ordered[-1]] == pytest.approx([-9, 4, 33], abs=0.5)
     assert not any("nobody" in one.text for one in statements(split=widest)[2])
+    found = torch.tensor(ordered)
+    assert found.mean().item() == pytest.approx(11.2, abs=0.05)
+    assert found.std().item() * (1 / 6 + 14 / 34) ** 0.5 == pytest.approx(10.4, abs=0.05)
+
+
+def test_how_the_six_draws_overlap_with_the_first():
+    """What the text of 10f states of their test templates."""
+    _, validation, test = ({one.template for one in part} for part in statements())
+    draws = [{one.template for one in statements(split=n)[2]} for n in range(1, 7)]
+    assert {len(draw & test) for draw in draws} == {3, 4}
+    assert {len(draw & validation) for draw in draws} == {1, 2, 3}
+
+
+def test_what_10f_found_of_two_more_pairs_of_kinds():
+    """By pair: lead and larger error over seeds, lead and error over templates, ahead, behind."""
+    forms = sorted({one.template for one in statements()[2]})
+    names = {"causal": "causal-pre-trained", "other": "bidirectional-pre-trained-fast"}
+    names["scratch"] = "bidirectional"
+
+    def compare(first, second):
+        a, b = (torch.tensor(_by_seed(names[one], "right")) for one in (first, second))
+        ahead, error = compare_means(a, b)
+        of_forms = [sum(_by_seed(names[first], f)) - sum(_by_seed(names[second], f)) for f in forms]
+        by_form = torch.tensor(of_forms) / 4
+        counts = sum(by_form > 0).item(), sum(by_form < 0).item()
+        error = max(error, (a - b).std().item() / 2)
+        return [ahead, error, *mean_over_groups(by_form, forms)], counts
+
+    leads, counts = compare("causal", "other")
+    assert leads == pytest.approx([7.2, 1.4, 7.2, 3.3], abs=0.05)
+    assert counts == (10, 0)
+    leads, counts = compare("other", "scratch")
+    assert leads == pytest.approx([5.2, 2.5, 5.2, 7.2], abs=0.05)
+    assert counts == (5, 5)
 
 
 def test_causal_networks_are_behind_on_no_template_and_ahead_on_eight():
-    """What the text of 10c.6 states of those with the mean, against bidirectional ones."""
+    """What the text of 10f states of those with the mean, against bidirectional ones."""
     forms = sorted({one.template for one in statements()[2]})
     leads = [sum(_by_seed("causal-mean", f)) - sum(_by_seed("bidirectional", f)) for f in forms]
     assert (sum(one > 0 for one in leads), sum(one < 0 for one in leads)) == (8, 0)

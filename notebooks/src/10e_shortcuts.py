@@ -343,7 +343,7 @@ claim(follows_nobody_against_the_reaction=by_nobody.max())
 #
 # If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which every network is at 99 % or more. Distinguish two kinds. Statements with *but* hold a good word and a bad one, *we thought the cake would be dry but we found the cake tasty*, and only the clause that each stands in says which was the outcome. In most others one word tells, or one word and a *not*.
 #
-# One thing has to be kept equal. No training statement ends after position 14, so the vectors of later positions were never trained. Count only statements that still end by 14.
+# One thing has to be kept equal. No training statement ends after position 14, so the vectors of later positions were never trained. So take those that end by 11, and with three gaps still by 14.
 #
 # **Predict.** With three gaps, how often are they right about the statements with *but*, which they have learned?
 
@@ -352,14 +352,14 @@ guess = None  # per cent; chance is 50
 
 # %% tags=["nbval-ignore-output"]
 has_but = np.array([" but " in one.text for one in train])
-ends = np.array([len(one.text.split()) for one in train])  # [CLS] is at 0
+early = np.array([len(one.text.split()) <= 11 for one in train])  # where they end; [CLS] is at 0
 with_but, without = [], []  # each (gaps, networks)
 for n in range(4):
-    right, inside = hits(train, [1] * n), ends + n <= 14
-    with_but.append(100 * right[:, inside & has_but].mean(1))
-    without.append(100 * right[:, inside & ~has_but].mean(1))
-    print(f"{n} gaps: with but {with_but[n].mean():.0f} % of {sum(inside & has_but)}", end=", ")
-    print(f"without {without[n].mean():.0f} % of {sum(inside & ~has_but)}")
+    right = hits(train, [1] * n)
+    with_but.append(100 * right[:, early & has_but].mean(1))
+    without.append(100 * right[:, early & ~has_but].mean(1))
+    print(f"{n} gaps: with but {with_but[n].mean():.0f} % of {sum(early & has_but)}", end=", ")
+    print(f"without {without[n].mean():.0f} % of {sum(early & ~has_but)}")
 compare_guess(guess, with_but[3].mean())
 claim(but_with_three_gaps=with_but[3].mean(), no_but_with_three_gaps=without[3].mean())
 
@@ -410,7 +410,10 @@ claim(pairs_on_nobody=of_nobody.item())
 words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
 order = table[:, 1:].mean(1).argsort()
 ax = plt.subplots(figsize=(8.4, 4.9))[1]
-picture = ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
+ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
+for (row, column), one in np.ndenumerate(table[order]):
+    color = "white" if abs(one - 50) > 30 else "black"
+    ax.text(column, row, f"{one:.0f}", ha="center", va="center", fontsize=8, color=color)
 ax.set_yticks(range(14), [forms[i].format(**words)[:-2] for i in order], fontsize=9)
 ax.set_xticks(range(9), ["pairs", *(list(range(4)) * 2)], fontsize=9)
 for k, name in enumerate(networks):
@@ -418,9 +421,8 @@ for k, name in enumerate(networks):
 for edge in (0.5, 4.5):
     ax.axvline(edge, color="white", linewidth=4)
 ax.grid(visible=False)
-ax.set_xlabel("seed", labelpad=2)
+ax.set_xlabel("seed; right (%), white is chance", labelpad=2)
 ax.set_title("For some questions the seed decides", pad=24)
-plt.colorbar(picture, label="right (%), white is chance")
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
@@ -442,7 +444,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
 #
-# Does longer training settle it? Networks of the same kinds, recorded for lesson 10c, have learned for 6,000 steps. On *nobody* the causal ones are better then, with 53, 95, 36 and 100 %, and the bidirectional ones worse: 11, 5, 2 and 2.
+# Does longer training settle it? Networks of the same kinds, recorded for lesson 10f, have learned for 6,000 steps. On *nobody* the causal ones are better then, with 53, 95, 36 and 100 %, and the bidirectional ones worse: 11, 5, 2 and 2.
 #
 # ## 10e.4 Say what doesn't matter
 #
@@ -552,7 +554,7 @@ for name, one in end.items():
 claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 
 # %% [markdown]
-# **Nothing was added to the data, and *nobody* is known at every position**, 88 % of the time or more. With three gaps in front they know their training statements as well as without, for a gap in front changes only the distance from `[CLS]`; one behind *nobody*, which changes more, leaves 86 %. (Causal networks gain as much, in a separate run: 79 % or more at every position.) On the other new statements they are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint.
+# **Nothing was added to the data, and *nobody* is known at every position**, 88 % of the time or more. With three gaps in front they know their training statements as well as without, for a gap in front changes only the distance from `[CLS]`; one behind *nobody*, which changes more, leaves 86 %. (Causal networks gain as much, in a separate run: 79 % or more at every position.) On the other new statements they are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint. (Over seeds; the templates are few, see lesson 10f.)
 #
 # And *nobody found the cake dry today*, where the lesson began? Three of the four are right about it now. The fourth, which is always right without *today*, gets 42 % with it: something after *dry* is new, too, wherever it stands. So positions were most of the fault, not all of it. (We found the fault by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can tell us.)
 
@@ -571,7 +573,7 @@ claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 # |bidirectional|||||
 # |causal|||||
 #
-# > <details><summary>What we found</summary>Bidirectional: 82, 82, 79 and 78 in training, the same with gaps, 97 on <em>nobody</em>, 77 on the others. Without positions and without a mask a text is a bag of words. Causal: 99, 100, 100 and 98 in training, the same with gaps, 98 on <em>nobody</em>, and 98, 99, 97 and 92 on the others. (Causal networks with rotary positions have 98, 95, 95 and 94 there, with learned ones 97, 97, 86 and 70.) With a causal mask each token sees only those before it, and the order can be learned from that (Haviv et al. 2022). Kazemnejad et al. (2023) find that such networks also do best on texts longer than those of training. (By now we have looked at these thirteen templates many times. For a comparison take new ones, as in 10c.6.)</details>
+# > <details><summary>What we found</summary>Bidirectional: 82, 82, 79 and 78 in training, the same with gaps, 97 on <em>nobody</em>, 77 on the others. Without positions and without a mask a text is a bag of words. Causal: 99, 100, 100 and 98 in training, the same with gaps, 98 on <em>nobody</em>, and 98, 99, 97 and 92 on the others. (Causal networks with rotary positions have 98, 95, 95 and 94 there, with learned ones 97, 97, 86 and 70.) With a causal mask each token sees only those before it, and the order can be learned from that (Haviv et al. 2022). Kazemnejad et al. (2023) find that such networks also do best on texts longer than those of training. (By now we have looked at these thirteen templates many times. For a comparison take new ones, as in 10f.3.)</details>
 
 # %% [markdown]
 # ## What you now have
@@ -580,4 +582,4 @@ claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
 # - Two cures. Data that show what doesn't matter cure what they show. A network that sees only distances needs no data for it. (Exercise 10e.4 has a third.)
 #
-# **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are.
+# **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are. And how sure can one be of a lead on new statements, if they come from a few templates? [Side lesson 10f](10f_templates.ipynb) asks that.

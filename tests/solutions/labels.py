@@ -1,4 +1,4 @@
-"""Solutions of the exercises of notebook 10c, right and wrong."""
+"""Solutions of the exercises of notebooks 10c and 10f, right and wrong."""
 
 import statistics
 from itertools import groupby
@@ -199,6 +199,20 @@ def over_templates_with_n(values, templates):
     return mean, error * ((n - 1) / n) ** 0.5
 
 
+def over_medians(values, templates):
+    names = sorted({*templates})
+    parts = [values[[one == name for one in templates]] for name in names]
+    means = torch.stack([part.quantile(0.5) for part in parts])
+    return means.mean(), means.std() / len(means) ** 0.5
+
+
+def over_middles(values, templates):
+    names = sorted({*templates})
+    parts = [values[[one == name for one in templates]] for name in names]
+    means = torch.stack([(part.min() + part.max()) / 2 for part in parts])
+    return means.mean(), means.std() / len(means) ** 0.5
+
+
 def over_first_letters(values, templates):
     return over_templates_by_mask(values, [one[0] for one in templates])
 
@@ -249,9 +263,11 @@ ROWS = {
             over_templates_with_n: "[90.0, 80.0, 50.0, 70.0]",
             over_neighbours: "[100.0, 0.0, 90.0, 50.0]",
             over_equal_templates: "[100.0, 0.0, 90.0, 50.0]",
+            over_medians: "[10.0, 20.0, 70.0, 60.0]",
+            over_middles: "[10.0, 20.0, 70.0, 60.0]",
             over_first_letters: "[10.0, -40.0, 30.0, 70.0]",
             over_sizes: "[10.0, -40.0, 30.0, 70.0]",
-            over_templates_of_all: "[10.0, 20.0, 60.0, 30.0]",
+            over_templates_of_all: "[10.0, 20.0, 70.0, 60.0]",
             over_half_the_range: "[10.0, -40.0, 30.0, 70.0]",
         },
     ),
