@@ -389,15 +389,22 @@ def test_pairs_that_are_apart_know_not_a_dry_cake():
 
 @pytest.mark.lesson
 def test_with_few_labels_pre_training_pays_with_other_seeds_too():
-    """Gains in points, seeds 4 to 11: 7.5, 9.6, -1.2, 17.4, 13.3, 9.6, 16.7, -0.9."""
+    """Gains in points, seeds 4 to 11: 7.5, 9.6, -1.2, 17.4, 13.3, 9.6, 16.7, -0.9.
+
+    Over the fourteen templates the mean's error is 3.6 with seeds 0 to 3, then 3.4, then 4.4.
+    """
     room, (train, _, test) = define("10c"), statements()
-    few, rule, gains = train[::8], room["attend_past"], []
+    few, rule, gains, right = train[::8], room["attend_past"], [], room["accuracy"]
+    forms = sorted({one.template for one in test})
+    parts = [[one for one in test if one.template == form] for form in forms]
     for seed in range(4, 8):
         start = room["pretrain"](rule, seed)
         scratch = room["learn_labels"](rule, seed, part=few, steps=1000)
         with_text = room["learn_labels"](rule, seed, start, few, steps=500)
-        gains.append(room["accuracy"](with_text, test) - room["accuracy"](scratch, test))
+        gains.append([right(with_text, part) - right(scratch, part) for part in parts])
     assert np.mean(gains) > 4
+    by_template = np.mean(gains, 0)
+    assert 2.5 < by_template.std(ddof=1) / 14**0.5 < 4.5
 
 
 @pytest.mark.lesson

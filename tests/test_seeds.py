@@ -19,12 +19,6 @@ def test_a_lead_over_its_error_is_welchs_statistic(n, m):
     assert lead / error == pytest.approx(expected, rel=1e-9)
 
 
-def test_from_four_pairs_of_runs_two_errors_are_no_rarity():
-    """What the text of 10c states: how often four equal pairs are so many errors apart."""
-    found = [2 * stats.t.sf(errors, df=3) for errors in (2, 3)]
-    assert found == pytest.approx([0.14, 0.06], abs=0.005)
-
-
 @pytest.mark.parametrize(("n", "m"), [(1, 4), (4, 1), (0, 2)])
 def test_one_run_has_no_error(n, m):
     with pytest.raises(ValueError, match=f"{n} and {m} runs: an error takes two or more of each"):

@@ -56,6 +56,7 @@ def of_all(kind, what):  # (settings, seeds)
     return np.array([[recorded(kind, s, seed, what) for seed in range(4)] for s in settings])
 
 
+# %%
 valid = {k: of_all(k, "validation") for k in kinds}
 on_test = {k: of_all(k, "right") for k in kinds}
 
@@ -77,12 +78,14 @@ def choose(kind, among=4):  # the setting that is best on validation, of the fir
     return valid[kind][:among].mean(1).argmax()
 
 
+# %%
 def lead_of(a, b):  # with the larger error, Welch's or that of the differences, as in 10c
     a, b = torch.tensor(a), torch.tensor(b)
     ahead, error = compare_means(a, b)
     return ahead, max(error, ((a - b).std() / len(a) ** 0.5).item())
 
 
+# %%
 def verdict(ahead, error):  # whether one is better, by the rule of 10c
     n = abs(float(ahead / error))
     return "a lead" if n >= 3 else "a hint" if n >= 2 else "can't tell"
@@ -102,6 +105,7 @@ for name, among in {"own choice, no mean": 3, "own choice of all": 4}.items():
 compare_guess(guess, leads["own choice, no mean"][0])
 claim(opening_when_tuned=leads["own choice of all"][0])
 claim(lead_without_the_mean=leads["own choice, no mean"][0])
+# %%
 rival = kinds[1]
 against_rival = lead_of(chosen[0], on_test[rival][choose(rival)])
 say(f"over {rival}", *against_rival)
@@ -147,6 +151,7 @@ def on_templates(kind):  # per cent on each template, the mean over four seeds
 
 of_form = {k: on_templates(k) for k in kinds}
 by_form = of_form["causal"] - of_form["bidirectional"]
+# %%
 parts = (by_form / by_form.sum()).sort(descending=True).values.cumsum(0)
 compare_guess(guess, int((parts < 0.5).sum()) + 1)
 
@@ -202,13 +207,14 @@ over_forms = over(*each)
 say("as if 896 independent statements", by_form.mean(), as_if)
 say("over seeds", *leads["own choice of all"])
 say("over templates", *over_forms)
+# %%
 asked = 896 * (as_if / float(over_forms[1])) ** 2
 print(f"as certain as {asked:.0f} independent statements")
 claim(tuned_lead_over_templates_in_errors=float(over_forms[0] / over_forms[1]))
 claim(independent_statements=asked)
 
 # %% [markdown]
-# **The same 12.7 points are ± 1.1 if one believes in 896 statements, ± 2.2 over seeds, and ± 7.0 over templates.** About this difference the test knows no more than {asked} independent statements would: that many questions it asks. More seeds wouldn't help; more templates would.
+# **The same 12.7 points are ± 1.1 if one believes in 896 statements, ± 2.2 over seeds, and ± 7.0 over templates.** About this difference the test knows no more than 24 independent statements would: that many questions it asks. More seeds wouldn't help; more templates would.
 #
 # Is *causal* better on other templates? By our rule we can't tell, and by how much even less. But a mean of fourteen with one value of 94 among them is a blunt tool. The signs say more: *causal* is ahead on eight of the fourteen, level on six, behind on none. If chance decided, eight of eight would go one way once in 128 times. So it is likely better. (Even that is less certain than it looks, since templates share clauses: the three with the largest leads all have *found the cake*.)
 #
@@ -290,7 +296,7 @@ figure("draws", alt="Over seeds the lead is narrow; over templates and draws it 
 # %% [markdown]
 # ## What you now have
 #
-# - **How many questions does a test ask?** Not as many as it has statements. These 896 come from fourteen templates, and about the lead of 12.7 points they tell as much as {asked} independent ones. One template accounts for more than half of it. The error is ± 1.1 as if all were independent, ± 2.2 over seeds, ± 7.0 over templates, and on six other draws the lead is anything from −9 to 33.
+# - **How many questions does a test ask?** Not as many as it has statements. These 896 come from fourteen templates, and about the lead of 12.7 points they tell as much as 24 independent ones. One template accounts for more than half of it. The error is ± 1.1 as if all were independent, ± 2.2 over seeds, ± 7.0 over templates, and on six other draws the lead is anything from −9 to 33.
 # - A choice of settings for each side, on validation, and the reminder that the list decides, too: 12.7 with the mean on it, 3.9 without.
 # - What to report: several seeds with a standard error, how each side was tuned, and an error over the kinds of question. The same goes for the benchmarks of large models, where several questions often share one passage (Miller 2024).
 #
