@@ -595,7 +595,11 @@ def test_how_the_six_draws_overlap_with_the_first():
 def test_what_10f_found_of_two_more_pairs_of_kinds():
     """By pair: lead and larger error over seeds, lead and error over templates, ahead, behind."""
     forms = sorted({one.template for one in statements()[2]})
-    names = {"causal": "causal-pre-trained", "other": "bidirectional-pre-trained-fast"}
+    names = {
+        "mean": "causal-mean",
+        "causal": "causal-pre-trained",
+        "other": "bidirectional-pre-trained-fast",
+    }
     names["scratch"] = "bidirectional"
 
     def compare(first, second):
@@ -607,11 +611,24 @@ def test_what_10f_found_of_two_more_pairs_of_kinds():
         error = max(error, (a - b).std().item() / 2)
         return [ahead, error, *mean_over_groups(by_form, forms)], counts
 
+    def on_draws(first, second):
+        a, b = ([one(names[k], n) for n in range(1, 7)] for k in (first, second))
+        leads = torch.tensor(a) - torch.tensor(b)
+        return [leads.mean().item(), (leads.std() * (1 / 6 + 14 / 34) ** 0.5).item()]
+
+    def one(kind, n):
+        return read_record(f"labels-{kind}-split-{n}", FOLDER).result["right"]
+
     leads, counts = compare("causal", "other")
     assert leads == pytest.approx([7.2, 1.4, 7.2, 3.3], abs=0.05)
     assert counts == (10, 0)
+    leads, counts = compare("mean", "other")
+    assert leads == pytest.approx([7.5, 1.2, 7.5, 3.3], abs=0.05)
+    assert counts == (10, 0)
+    assert on_draws("causal", "other") == pytest.approx([10.0, 4.7], abs=0.05)
     leads, counts = compare("other", "scratch")
     assert leads == pytest.approx([5.2, 2.5, 5.2, 7.2], abs=0.05)
+    assert on_draws("other", "scratch") == pytest.approx([1.8, 9.8], abs=0.05)
     assert counts == (5, 5)
 
 

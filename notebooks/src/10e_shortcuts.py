@@ -343,7 +343,7 @@ claim(follows_nobody_against_the_reaction=by_nobody.max())
 #
 # If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which every network is at 99 % or more. Distinguish two kinds. Statements with *but* hold a good word and a bad one, *we thought the cake would be dry but we found the cake tasty*, and only the clause that each stands in says which was the outcome. In most others one word tells, or one word and a *not*.
 #
-# One thing has to be kept equal. No training statement ends after position 14, so the vectors of later positions were never trained. So take those that end by 11, and with three gaps still by 14.
+# One thing has to be kept equal. No training statement ends after position 14, so the vectors of later positions were never trained. So take those that end by 11, and with three gaps still by 14. (With *but* that leaves two templates.)
 #
 # **Predict.** With three gaps, how often are they right about the statements with *but*, which they have learned?
 

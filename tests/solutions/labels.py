@@ -213,6 +213,18 @@ def over_middles(values, templates):
     return means.mean(), means.std() / len(means) ** 0.5
 
 
+def over_templates_apart(values, templates):
+    names = sorted({*templates})
+    means = torch.stack([values[[one == name for one in templates]].mean() for name in names])
+    means = means[means != 0]
+    return means.mean(), means.std() / len(means) ** 0.5
+
+
+def over_templates_in_size(values, templates):
+    mean, error = over_templates_by_mask(values, templates)
+    return mean.abs(), error
+
+
 def over_first_letters(values, templates):
     return over_templates_by_mask(values, [one[0] for one in templates])
 
@@ -265,10 +277,12 @@ ROWS = {
             over_equal_templates: "[100.0, 0.0, 90.0, 50.0]",
             over_medians: "[10.0, 20.0, 70.0, 60.0]",
             over_middles: "[10.0, 20.0, 70.0, 60.0]",
-            over_first_letters: "[10.0, -40.0, 30.0, 70.0]",
-            over_sizes: "[10.0, -40.0, 30.0, 70.0]",
+            over_templates_apart: "[10.0, -90.0, 0.0, 0.0]",
+            over_templates_in_size: "[10.0, -90.0, 0.0, 0.0]",
+            over_first_letters: "[10.0, -90.0, 0.0, 0.0]",
+            over_sizes: "[10.0, -90.0, 0.0, 0.0]",
             over_templates_of_all: "[10.0, 20.0, 70.0, 60.0]",
-            over_half_the_range: "[10.0, -40.0, 30.0, 70.0]",
+            over_half_the_range: "[10.0, -90.0, 0.0, 0.0]",
         },
     ),
 }
