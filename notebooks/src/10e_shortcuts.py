@@ -143,7 +143,7 @@ figure("equal-in-training", alt="Eight lines start near 100; they end anywhere f
 #
 # ## 10e.2 Change one thing
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. *Nobody found the cake dry* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that are in training neither with a time nor without. (Seventeen of them do begin a training statement, *nobody found the cake fresh so everyone was annoyed*. More on that below.)
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. *Nobody found the cake dry* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so everyone was annoyed*. More on that below.)
 
 
 # %%
@@ -177,6 +177,10 @@ guess = None  # "a time", "another word" or "nothing"
 # %% tags=["nbval-ignore-output"]
 asks = {"nobody … today": reword(back="today"), "nobody …": reword()}
 asks |= {f"{front} nobody …": reword(front) for front in ("today", "people", "we")}
+turned_around = [replace(one, label=1 - one.label) for one in bare]
+asks["we … (no nobody)"] = [
+    replace(one, text=one.text.replace("nobody", "we")) for one in turned_around
+]
 answers = {text: np.concatenate([*score(part).values()]) for text, part in asks.items()}
 print(f"{'right (%), seeds 0–3':17} bidirectional       causal")
 for text, one in answers.items():
@@ -187,8 +191,11 @@ compare_guess(guess, enough[0] if enough else "more than a time")
 claim(wrong_without_a_word=(answers["nobody …"] < 10).sum())
 claim(right_with_today=answers["today nobody …"].min())
 claim(right_with_people=answers["people nobody …"].min())
+claim(right_with_we=answers["we … (no nobody)"].min())
 
 # %% [markdown]
+# The last row first. With *we* instead of *nobody* the opposite is true, and all eight know it. So those that have 0 or 4 % with *nobody* say the same of both: they don't look at *nobody* at all.
+#
 # The time at the end matters little: most networks find *nobody found the cake dry* as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* isn't English, and does just as well. (So does *we*, for all networks but one.)
 #
 # But must it be a word? Something else changes, too, when one comes in front.
@@ -284,7 +291,7 @@ axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks ab
 figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was the positions. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong, while at 11 seven are right. It isn't the position of *nobody* alone, either. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 68 %.
+# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was the positions. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong, while at 11 seven are right. (From 10 on, the full stop stands beyond 14, where no training statement ends.) It isn't the position of *nobody* alone, either. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 68 %.
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
@@ -376,11 +383,11 @@ for ax, title, lines in zip(
     ax.set_xticks(range(4))
 axes[0].legend(loc="lower left")
 axes[0].set_ylabel("right (%)")
-axes[0].figure.suptitle("Moved, they no longer know which word is in which clause")
+axes[0].figure.suptitle("Moved, they mix up the clauses")
 figure("learned", alt="Without but the lines stay high; with but they fall to 50 and below.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions.** With three empty ones in front, they are right on statements with *but* only 39 % of the time, though every word is there, in the same order. On the others it is 82 %. Sinha et al. (2022) find it in large models, too: sentences that begin at another position are handled less accurately.
+# It is not only *nobody*. **They have learned statements at their positions.** With three empty ones in front, they are right on statements with *but* only 39 % of the time, though every word is there, in the same order: some even follow the wrong clause. On the others it is 82 %. Sinha et al. (2022) find it in large models, too: sentences that begin at another position are handled less accurately.
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -556,7 +563,7 @@ claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 # %% [markdown]
 # **Nothing was added to the data, and *nobody* is known at every position**, 88 % of the time or more. With three gaps in front they know their training statements as well as without, for a gap in front changes only the distance from `[CLS]`; one behind *nobody*, which changes more, leaves 86 %. (Causal networks gain as much, in a separate run: 79 % or more at every position.) On the other new statements they are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint. (Over seeds; the templates are few, see lesson 10f.)
 #
-# And *nobody found the cake dry today*, where the lesson began? Three of the four are right about it now. The fourth, which is always right without *today*, gets 42 % with it: something after *dry* is new, too, wherever it stands. So positions were most of the fault, not all of it. (We found the fault by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can tell us.)
+# And *nobody found the cake dry today*, where the lesson began? Three of the four are right about it now. The fourth, which is always right without *today*, gets 42 % with it, and why we don't know: in training times do stand at the end, but never with *nobody*. So positions were most of the fault, not all of it. (We found the fault by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can tell us.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
@@ -578,8 +585,8 @@ claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* at positions 2 and 3; elsewhere it depends on the seed, and at 1, 6 and 7 half of them go by the adjective. Moved by three positions, they no longer know which word is in which clause.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* in statements that lie where training had them, with *nobody* at 2 or 3; elsewhere it depends on the seed, and at 1, 6 and 7 half of them go by the adjective. Moved by three positions, they mix up the clauses of statements that they know.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
-# - Two cures. Data that show what doesn't matter cure what they show. A network that sees only distances needs no data for it. (Exercise 10e.4 has a third.)
+# - Two cures. Data that show what doesn't matter cure what they show. A network that sees only distances needs no data for it. (Exercise 10e.4 has a third, the best of all: a causal network without positions.)
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are. And how sure can one be of a lead on new statements, if they come from a few templates? [Side lesson 10f](10f_templates.ipynb) asks that.
