@@ -561,13 +561,6 @@ def test_what_10f_states_of_the_settings_that_validation_chooses(kind, validatio
     assert found == pytest.approx([validation, right], abs=0.05)
 
 
-def test_one_seed_alone_would_say_anything_from_8_to_18():
-    """What the text of 10f states of its two kinds with their own settings."""
-    runs = zip(_by_seed("causal-mean", "right"), _by_seed("bidirectional", "right"), strict=True)
-    leads = [a - b for a, b in runs]
-    assert [min(leads), max(leads)] == pytest.approx([8, 18], abs=0.5)
-
-
 def test_where_causal_networks_are_furthest_ahead_no_test_statement_has_nobody():
     """What the text of 10f states of six other draws."""
 
