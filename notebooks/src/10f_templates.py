@@ -103,6 +103,7 @@ for name, among in {"own choice, no mean": 3, "own choice of all": 4}.items():
 compare_guess(guess, leads["own choice, no mean"][0])
 claim(opening_when_tuned=leads["own choice of all"][0])
 claim(lead_without_the_mean=leads["own choice, no mean"][0])
+
 # %%
 best = {k: on_test[k][choose(k)] for k in kinds}  # with its own of the four settings
 over_pre_trained = lead_of(best["causal"], best["bidirectional, pre-trained"])
@@ -153,6 +154,7 @@ def on_templates(kind):  # per cent on each template, the mean over four seeds
 
 of_form = {k: on_templates(k) for k in kinds}
 by_form = of_form["causal"] - of_form["bidirectional"]
+
 # %%
 parts = (by_form / by_form.sum()).sort(descending=True).values.cumsum(0)
 compare_guess(guess, int((parts < 0.5).sum()) + 1)
@@ -203,9 +205,7 @@ def over_templates(values, templates):
 # %%
 over = answer_or(over_templates, mean_over_groups)  # the library's
 
-p = np.array(
-    [best[k].mean() / 100 for k in ("causal", "bidirectional")]
-)  # of the two kinds, on the test
+p = np.array([best["causal"].mean(), best["bidirectional"].mean()]) / 100
 as_if = 100 * (p * (1 - p) / 896).sum() ** 0.5  # a proportion of n has the error √(p(1 − p)/n)
 each = by_form.repeat_interleave(64), np.repeat(names, 64).tolist()  # of all 896 statements
 over_forms = over(*each)
