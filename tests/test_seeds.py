@@ -1,12 +1,20 @@
 """How sure a lead is, against SciPy and statsmodels."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
 from scipy import stats
 from statsmodels.api import OLS
 
-from coursekit.evaluate.seeds import compare_means, mean_over_groups
+from coursekit.evaluate.seeds import (
+    compare_means,
+    compare_seeds,
+    largest_lead,
+    mean_over_groups,
+    proportion_error,
+)
 
 
 @pytest.mark.parametrize(("n", "m"), [(5, 3), (2, 4), (3, 2)])
@@ -23,6 +31,58 @@ def test_a_lead_over_its_error_is_welchs_statistic(n, m):
 def test_one_run_has_no_error(n, m):
     with pytest.raises(ValueError, match=f"{n} and {m} runs: an error takes two or more of each"):
         compare_means(torch.ones(n), torch.ones(m))
+
+
+def test_of_runs_with_the_same_seeds_the_larger_error_counts():
+    a, b = torch.randn(2, 5, 3, 4, generator=torch.Generator().manual_seed(0))
+    lead, error = compare_seeds(a, b)
+    assert lead.shape == error.shape == (5, 3)
+    x, y = a.double().numpy(), b.double().numpy()
+    independent = stats.ttest_ind(x, y, axis=-1, equal_var=False).statistic
+    paired = stats.ttest_rel(x, y, axis=-1).statistic
+    by_pairs = np.abs(paired) < np.abs(independent)
+    assert by_pairs.any()
+    assert not by_pairs.all()
+    expected = np.where(by_pairs, paired, independent)
+    np.testing.assert_allclose((lead / error).numpy(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 4), (4, 3)])
+def test_seeds_are_two_or_more_of_each(n, m):
+    with pytest.raises(ValueError, match=f"{n} and {m} seeds: two or more, the same of each"):
+        compare_seeds(torch.ones(2, n), torch.ones(2, m))
+
+
+def test_the_largest_lead_is_that_of_some_pair_in_either_direction():
+    """Against all ordered pairs of kinds, one experiment at a time."""
+    scores = torch.randn(5, 4, 3, generator=torch.Generator().manual_seed(0))
+    expected = []
+    for one in scores:
+        found = [compare_seeds(a, b) for a, b in permutations(one, 2)]
+        expected.append(max((lead / error).item() for lead, error in found))
+    assert largest_lead(scores).tolist() == pytest.approx(expected, rel=1e-9)
+    assert largest_lead(scores[:, :2]).shape == (5,)
+
+
+def test_one_kind_leads_no_other():
+    with pytest.raises(ValueError, match="1 kinds: a lead takes two or more"):
+        largest_lead(torch.ones(1, 3))
+
+
+@pytest.mark.parametrize(("p", "n"), [(0.9, 896), (0.25, 7)])
+def test_the_error_of_a_proportion_is_that_of_a_binomial(p, n):
+    assert proportion_error(p, n) == pytest.approx(stats.binom(n, p).std() / n, rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_a_proportion_of_none_or_all_has_no_error(p):
+    assert proportion_error(p, 1) == 0
+
+
+@pytest.mark.parametrize(("p", "n"), [(90.0, 896), (-0.1, 5), (0.5, 0)])
+def test_a_proportion_is_between_0_and_1_of_something(p, n):
+    with pytest.raises(ValueError, match=f"{p=} of {n=}: a proportion is from 0 to 1"):
+        proportion_error(p, n)
 
 
 def test_groups_of_equal_size_have_the_error_of_their_means():

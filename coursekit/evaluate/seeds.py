@@ -1,6 +1,7 @@
 """How sure a mean or a lead is: over seeds, and over groups of questions that are alike."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import torch
 from jaxtyping import Float
@@ -29,6 +30,69 @@ def compare_means(a: Float[Tensor, " n"], b: Float[Tensor, " m"]) -> tuple[float
     a, b = a.double(), b.double()
     error = (a.var() / len(a) + b.var() / len(b)).sqrt()
     return (a.mean() - b.mean()).item(), error.item()
+
+
+def compare_seeds(
+    a: Float[Tensor, "... S"], b: Float[Tensor, "... R"]
+) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
+    """Return the means of a minus those of b, and standard errors: the larger of two.
+
+    Runs of one seed may have something in common, their batches or their first weights. Then the
+    error is that of the differences, else that of `compare_means`; of few runs one can't tell.
+
+    Args:
+        a, b: a score a seed, the seeds in the same order.
+
+    Raises:
+        ValueError: if there are fewer than two seeds, or of one more than of the other.
+
+    Example:
+        >>> compare_seeds(torch.tensor([3.0, 5.0]), torch.tensor([1.0, 1.0]))
+        (tensor(3., dtype=torch.float64), tensor(1., dtype=torch.float64))
+    """
+    n, m = a.shape[-1], b.shape[-1]
+    if n != m or n < 2:
+        raise ValueError(f"{n} and {m} seeds: two or more, the same of each")
+    a, b = a.double(), b.double()
+    variance = torch.maximum(a.var(-1) + b.var(-1), (a - b).var(-1))
+    return (a - b).mean(-1), (variance / n).sqrt()
+
+
+def largest_lead(scores: Float[Tensor, "... K S"]) -> Float[Tensor, "..."]:
+    """Return the largest lead of any of K kinds over any other, in standard errors.
+
+    Args:
+        scores: one for each kind and seed.
+
+    Raises:
+        ValueError: if there are fewer than two kinds or seeds.
+
+    Example:
+        >>> largest_lead(torch.tensor([[2.0, 2.0], [4.0, 6.0], [3.0, 5.0]]))
+        tensor(3., dtype=torch.float64)
+    """
+    if scores.shape[-2] < 2:
+        raise ValueError(f"{scores.shape[-2]} kinds: a lead takes two or more")
+    found = []
+    for a, b in combinations(scores.unbind(-2), 2):
+        lead, error = compare_seeds(a, b)
+        found.append((lead / error).abs())
+    return torch.stack(found).amax(0)
+
+
+def proportion_error(p: float, n: int) -> float:
+    """Return the standard error of a proportion p of n independent answers: √(p(1 − p)/n).
+
+    Raises:
+        ValueError: if p isn't from 0 to 1, or n isn't positive.
+
+    Example:
+        >>> proportion_error(0.9, 100)
+        0.03
+    """
+    if not 0 <= p <= 1 or n < 1:
+        raise ValueError(f"{p=} of {n=}: a proportion is from 0 to 1, of one answer or more")
+    return (p * (1 - p) / n) ** 0.5
 
 
 def mean_over_groups(values: Float[Tensor, " n"], groups: Sequence[str]) -> tuple[float, float]:

@@ -7,7 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coursekit.evaluate.seeds import compare_means, mean_over_groups
+from coursekit.evaluate.seeds import (
+    compare_means,
+    largest_lead,
+    mean_over_groups,
+    proportion_error,
+)
 from coursekit.exercises.compare import agree, with_gradients
 from coursekit.models.encoder import POOLINGS, pool
 
@@ -34,6 +39,21 @@ def check_lead(solution: Callable[[Tensor, Tensor], tuple[float, float]]) -> Non
         (torch.tensor([95.0, 91.0, 97.0]), torch.tensor([74.0, 75.0, 77.0, 84.0])),
     ]
     agree(_named(solution, "lead"), _named(compare_means, "lead"), cases, tolerance=1e-5)
+
+
+def check_largest_lead(solution: Callable[[Tensor], Tensor]) -> None:
+    """Check the largest lead of any kind over any other, in standard errors."""
+    together = [[[80.0, 84.0, 91.0], [70.0, 73.0, 82.0]], [[90.0, 96.0, 99.0], [88.0, 92.0, 97.0]]]
+    apart = [[[90.0, 94.0, 98.0], [88.0, 86.0, 81.0]]]
+    behind = [[[60.0, 66.0, 63.0], [90.0, 89.0, 94.0]]]
+    outer = [[[90.0, 94.0, 91.0], [82.0, 79.0, 88.0], [71.0, 77.0, 70.0]]]
+    cases = [(torch.tensor(one),) for one in (together, apart, behind, outer)]
+    agree(solution, largest_lead, cases, tolerance=1e-5)
+
+
+def check_proportion_error(solution: Callable[[float, int], float]) -> None:
+    """Check the standard error of a proportion."""
+    agree(solution, proportion_error, [(0.5, 100), (0.9, 400), (1.0, 64)], tolerance=1e-5)
 
 
 def check_over_templates(solution: Callable[[Tensor, list[str]], tuple[float, float]]) -> None:

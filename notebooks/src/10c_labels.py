@@ -118,116 +118,9 @@ assert_close(ours(*read(test)[0]), theirs(*read(test)[0]))  # same weights, same
 
 
 # %% [markdown]
-# ## 10c.2 How far does counting get?
+# ## 10c.2 One network, and the same again
 #
-# Before any network, a baseline without one. A **bag of words** counts how often each word occurs in a statement, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart: **skip-bigrams**.
-
-
-# %%
-def features(text, kind):  # of a list of words: each word, and pairs of words
-    pairs = {"words": [], "bigrams": pairwise(text), "skip-bigrams": combinations(text, 2)}
-    return [*text, *pairs[kind]]
-
-
-print(features(["not", "a", "dry", "cake"], "skip-bigrams"))
-
-# %% [markdown]
-# Each feature is a column, each statement a row that counts them. A logistic regression (lesson 9) learns the weights. To its loss we add `decay` times the sum of the squared weights (L2), which keeps them finite and makes the minimum unique, whatever the seed. We choose it on validation.
-
-# %%
-from coursekit.models.bag import fit_bag, fit_logistic
-
-
-def words_of(tokens):  # of each statement; words have the ids from 4, [CLS] and padding are below
-    return [[word for word in row if word >= 4] for row in tokens.tolist()]
-
-
-def fit_features(kind, part, decay):
-    (x, _), y = read(part)
-    every = [features(text, kind) for text in words_of(x)]
-    columns = {one: i for i, one in enumerate(dict.fromkeys(chain(*every)))}
-
-    def count(tokens):  # (N, features)
-        table = np.zeros((len(tokens), len(columns)), np.float32)
-        for row, text in zip(table, words_of(tokens), strict=True):
-            for pair in features(text, kind):
-                if pair in columns:  # it occurs in training
-                    row[columns[pair]] += 1
-        return torch.from_numpy(table).to(device)
-
-    counts = count(x).to_sparse()  # mostly zeros: faster, in less memory
-    weights = fit_logistic(counts, y, 2, decay=decay)
-    return lambda tokens, present=None: count(tokens) @ weights
-
-
-# %%
-@torch.no_grad()
-def accuracy(model, part):  # per cent
-    x, y = read(part)
-    return 100 * (model(*x).argmax(1) == y).float().mean().item()
-
-
-(x, _), y = read(train)
-theirs = fit_bag(x, y, vocab_size=len(ids), pairs="far", lowest=4, decay=1e-4)
-assert_close(fit_features("skip-bigrams", train, 1e-4)(x), theirs(x), atol=0.01, rtol=0.01)
-
-# %% [markdown]
-# **Predict.** On statements from new templates, how often is the logistic regression right with pairs at any distance?
-
-# %% tags=["predict"]
-guess = None  # per cent; chance is 50
-
-
-# %% tags=["nbval-ignore-output"]
-def fit_best(kind, part):  # with the decay that validation prefers
-    fitted = {decay: fit_features(kind, part, decay) for decay in (1e-6, 1e-4, 1e-2)}
-    return max(fitted.items(), key=lambda one: accuracy(one[1], validation))
-
-
-counted = {}
-for kind in ("words", "bigrams", "skip-bigrams"):
-    decay, counted[kind] = fit_best(kind, train)
-    by_part = [accuracy(counted[kind], part) for part in (validation, test)]
-    print(f"{kind:12} decay {decay:.0e}, validation {by_part[0]:.1f}, test {by_part[1]:.1f}")
-pairs = counted["skip-bigrams"]
-found = [accuracy(one, test) for one in counted.values()]
-compare_guess(guess, found[2])
-claim(words_alone=found[0], bag_accuracy=found[1], pairs_at_any_distance=found[2])
-
-# %% [markdown]
-# Which statements does that get right? Look at each test template by itself.
-
-# %%
-names = sorted({one.template for one in test})
-parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
-table = np.array([[accuracy(one, part) for one in counted.values()] for part in parts])
-
-# %% tags=["figure", "folded"]
-words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
-spoken = [name.format(**words)[:-2] for name in names]
-order = (table[:, 1] - table[:, 2]).argsort()
-ax = plt.subplots(figsize=(8, 4.9))[1]
-ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
-for (row, column), one in np.ndenumerate(table[order]):
-    color = "white" if abs(one - 50) > 30 else "black"
-    ax.text(column, row, f"{one:.0f}", ha="center", va="center", fontsize=9, color=color)
-ax.set_xticks(range(3), list(counted))
-ax.set_yticks(range(14), [spoken[i] for i in order], fontsize=9)
-ax.grid(visible=False)
-ax.set(
-    title="Skip-bigrams know ‘not a dry cake’",
-    xlabel="right (%), sorted by what skip-bigrams gain",
-)
-figure(
-    "counting", alt="Fourteen templates; with skip-bigrams all are at about 80 per cent or more."
-)
-
-# %% [markdown]
-# A weight for each pair of words, and more than nine in ten are right. Single words are *always* wrong, at 0 %, where *not* or *nobody* turns the adjective around and no reaction gives the outcome away. On *it was not a dry cake today* accuracy rises from 41 to 97 %. That has a price: where two cakes are compared, the expected and the real one, on *we thought the cake would be dry but we found the cake tasty* it falls from 97 to 80. Still, this is the level a network must beat. Admittedly, we thought of skip-bigrams only after seeing which test statements the bigrams get wrong. But validation, which played no part in that, says 94.5. (With six decays to choose from, 1e-8 to 1e-3, the test says 94.0.)
-#
-# ## 10c.3 One network, and the same again
-#
-# Now the networks. Training is as in lesson 10: the same loop, schedule and learning rate, and 1,500 steps of 32 statements.
+# Training is as in lesson 10: the same loop, schedule and learning rate, and 1,500 steps of 32 statements.
 
 # %%
 from coursekit.training.fit import fit
@@ -291,17 +184,20 @@ def train_four(seed):
 
 runs = {0: train_four(0)}
 
+
 # %% tags=["nbval-ignore-output"]
-right = {"skip-bigrams": accuracy(pairs, test)}
-right |= {name: accuracy(model, test) for name, model in runs[0].items()}
+@torch.no_grad()
+def accuracy(model, part):  # per cent
+    x, y = read(part)
+    return 100 * (model(*x).argmax(1) == y).float().mean().item()
+
+
 print(f"{'':28} training   new templates")
-for name, one in right.items():
-    print(f"{name:28} {accuracy(runs[0].get(name, pairs), train):8.0f}   {one:8.0f}")
+for name, model in runs[0].items():
+    print(f"{name:28} {accuracy(model, train):8.0f}   {accuracy(model, test):8.0f}")
 
 # %% [markdown]
-# On the training statements all are nearly perfect. On new ones they lie far apart: a clear ranking, it seems. But a network depends on its **seed**, which decides the first weights, which statements come when, and which words are masked. Train all four kinds again, with the seeds 1, 2 and 3.
-#
-# And a rule, before we look. We call a difference of two means **a lead** if it is three standard errors or more, from two to three **a hint**, and below two we **can't tell**. If an error can be computed in two ways, the larger counts. Three, not two, since from four seeds the error itself is a rough estimate; how often the rule is wrong all the same, we'll see. (The dots depend a little on the machine, so yours may differ from the text.)
+# On the training statements all are nearly perfect. On new ones they lie far apart: a clear ranking, it seems. But a network depends on its **seed**, which decides the first weights, which statements come when, and which words are masked. So train all four kinds again, with the seeds 1, 2 and 3.
 #
 # **Predict.** The best and the worst network of seed 0 are 22 points apart. Now take the kind that varies most. How far apart are its best and its worst network?
 
@@ -325,14 +221,14 @@ def line(numbers):
     return " ".join(f"{one:3.0f}" for one in numbers)
 
 
-right = {k: np.array([accuracy(runs[seed][k], test) for seed in range(4)]) for k in kinds}
-error = {k: one.std(ddof=1) / 4**0.5 for k, one in right.items()}  # the mean's standard error
-for k, one in right.items():
+score = {k: np.array([accuracy(runs[seed][k], test) for seed in range(4)]) for k in kinds}
+error = {k: one.std(ddof=1) / 4**0.5 for k, one in score.items()}  # the mean's standard error
+for k, one in score.items():
     print(f"{k:27} {line(one)}, mean {one.mean():.1f} ± {error[k]:.1f}")
-spread = max(map(np.ptp, right.values()))
+spread = max(map(np.ptp, score.values()))
 compare_guess(guess, spread)
-within = np.sqrt(np.mean([one.var(ddof=1) for one in right.values()]))  # the kinds together
-between = np.std([one.mean() for one in right.values()], ddof=1)
+within = np.sqrt(np.mean([one.var(ddof=1) for one in score.values()]))  # the kinds together
+between = np.std([one.mean() for one in score.values()], ddof=1)
 claim(widest_spread=spread, deviation_within_a_kind=within, within_over_between=within / between)
 
 # %% tags=["figure", "nbval-ignore-output"]
@@ -342,18 +238,19 @@ ax.set_yticks(range(0, -4, -1), [k.replace(", ", ",\n") for k in kinds])
 title = "Within a row only the seed differs"
 ax.set(ylim=(-3.6, 0.6), xlabel="right, new templates (%)", title=title)
 for row, k in enumerate(kinds):
-    ax.plot(right[k], [-row] * 4, "o", color=colors[k], alpha=0.6)
-    ax.errorbar(right[k].mean(), -row - 0.25, xerr=error[k], color="black", marker="|")
-level = accuracy(pairs, test)
-ax.axvline(level, color="0.4", linestyle=":")
-ax.text(level - 0.3, 0.35, "skip-bigrams", color="0.4", ha="right")
+    ax.plot(score[k], [-row] * 4, "o", color=colors[k], alpha=0.6)
+    ax.errorbar(score[k].mean(), -row - 0.25, xerr=error[k], color="black", marker="|")
 figure("four-kinds", alt="Dots of four kinds overlap; three means are close, one is ahead.")
 
 # %% [markdown]
-# Each dot is a network, each bar a mean with its standard error. **Networks of one kind, which differ in nothing but the seed, scatter by 8 points** (their standard deviation, all four kinds together). The four means scatter by 7. If all kinds were equally good, the means of four such networks would still scatter by 8/√4 = 4, so part of the 7 is chance. How certain is a lead?
+# Each dot is a network, each bar a mean with its standard error. (The dots depend a little on the machine, so yours may differ from the text.) **Networks of one kind, which differ in nothing but the seed, scatter by 8 points**: that is their standard deviation, all four kinds together. The four means scatter by 7. Even if all kinds were equally good, the means of four such networks would scatter by 8/√4 = 4. So some of the 7 is chance. How much?
+#
+# ## 10c.3 How certain is a lead?
+#
+# Here is a rule, made before we look. We call a difference of two means **a lead** if it is three standard errors or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate. But an error of what?
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10c.2 (warm-up, 5 minutes).** How certain is a lead? Write `lead(a, b)`: `a` and `b` are tensors, a score for each seed; they may differ in length. Return the mean of a minus that of b, and the standard error of this difference, the runs being independent (Welch 1938).
+# > **Exercise 10c.2 (warm-up, 5 minutes).** Write `lead(a, b)`: `a` and `b` are tensors, a score for each seed; they may differ in length. Return the mean of a minus that of b, and the standard error of this difference, the runs being independent (Welch 1938).
 # >
 # > <details><summary>Hint</summary>The variance of a mean of n runs is that of one run, divided by n. What is the variance of a difference of two independent numbers?</details>
 
@@ -372,83 +269,237 @@ def lead(a, b):
 
 
 # %% [markdown]
-# But are the runs independent? Those of one seed see the statements in the same order, and some begin with the same weights. Then the error of the four *differences* is the right one, the **paired** error, which can be smaller or larger. From four seeds we can't tell which to trust. So compute both; by our rule the larger counts.
+# But are the runs independent? Those of one seed see the statements in the same order, and some begin with the same weights. Then the error of the four *differences* is the right one, the **paired** error, which can be smaller or larger. From four seeds we can't tell which to trust. So compute both; the larger counts.
 
 # %%
-from coursekit.evaluate.seeds import compare_means
+from coursekit.evaluate.seeds import compare_means, compare_seeds
 
 compare = answer_or(lead, compare_means)  # the library's
 
 
-def say(what, ahead, error):  # the verdict by our rule
-    ahead, n = float(ahead), float(ahead / error)
-    verdict = "a lead" if abs(n) >= 3 else "a hint" if abs(n) >= 2 else "can't tell"
-    print(f"{what}: {ahead:.1f} ± {error:.1f}, {verdict}")
-    return ahead, n
-
-
-def lead_of(a, b):  # with the larger of the two errors
-    a, b = torch.tensor(a), torch.tensor(b)
-    ahead, error = compare(a, b)
+def lead_and_error(a, b):  # with the larger of the two errors
+    a, b = torch.as_tensor(a), torch.as_tensor(b)
+    ahead, welch = compare(a, b)
     paired = (a - b).std() / len(a) ** 0.5
-    return float(ahead), max(float(error), float(paired))
+    return float(ahead), max(float(welch), float(paired))
 
 
-def tell(scores, first, second):
-    return say(f"{first} over {second}", *lead_of(scores[first], scores[second]))
+def say(what, ahead, error):  # with the verdict by our rule
+    n = abs(ahead / error)
+    verdict = "a lead" if n >= 3 else "a hint" if n >= 2 else "can't tell"
+    print(f"{what}: {ahead:.1f} ± {error:.1f}, {verdict}")
+
+
+a, b = (torch.tensor(score[k]) for k in ("causal", "bidirectional"))
+assert_close(lead_and_error(a, b), tuple(map(float, compare_seeds(a, b))))  # the library agrees
 
 
 # %% tags=["nbval-ignore-output"]
-verdicts = {
-    (first, second): tell(right, first, second) for first, second in combinations(kinds[::-1], 2)
-}
-opening, in_errors = verdicts["causal", "bidirectional"]
-claim(lead_of_the_opening=opening, opening_in_standard_errors=in_errors)
-best, best_in_errors = verdicts["causal, pre-trained", "bidirectional, pre-trained"]
-claim(best_over_worst=best, best_over_worst_in_errors=best_in_errors)
+found = {}
+for first, second in combinations(kinds[::-1], 2):
+    found[first, second] = lead_and_error(score[first], score[second])
+    say(f"{first} over {second}", *found[first, second])
+opening, opening_error = found["causal", "bidirectional"]
+best, best_error = found["causal, pre-trained", "bidirectional, pre-trained"]
+claim(lead_of_the_opening=opening, opening_in_standard_errors=opening / opening_error)
+claim(best_over_worst=best, best_over_worst_in_errors=best / best_error)
 
 # %% [markdown]
-# *Causal* and *bidirectional*, the 90 and 73 of the beginning, were 65 and 87 with seed 3. Over four seeds one is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead: the best kind over the worst, by 15.6 ± 3.0. (By Welch's error alone there would be a second.)
+# *Causal* and *bidirectional*, the 90 and 73 of the beginning, were 65 and 87 with seed 3. Over four seeds one is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0.
 #
-# But six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Let chance play: give every network a score from the same normal distribution, ten thousand times.
-#
+# But six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Let chance play: give every network a score from the same normal distribution, and look at all six pairs. Do that ten thousand times.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10c.3 (build, 15 minutes).** Write `our_largest(scores)`. `scores` is (N, K, S): in each of N experiments a score for each of K kinds and S seeds. For each experiment take every pair of kinds, and the lead of one over the other in standard errors, the larger of the two errors. The result is (N,): the largest of these leads, whichever kind is ahead.
+# >
+# > <details><summary>Hint 1</summary>Write it for one pair first: <code>scores[:, i]</code> is (N, S), and <code>.var(1)</code> takes one variance for each experiment. <code>combinations(range(K), 2)</code> has all pairs.</details>
+# > <details><summary>Hint 2</summary><code>torch.maximum</code> compares two tensors number by number; <code>torch.stack(…).amax(0)</code> takes the largest of a list of tensors.</details>
+
+
+# %% tags=["stub"]
+def our_largest(scores): ...  # (N, K, S) -> (N,)
+
+
+# %% tags=["check"]
+exercises.check_largest_lead(our_largest)
+
+
+# %% tags=["solution"]
+def our_largest(scores):
+    found = []
+    for i, j in combinations(range(scores.shape[1]), 2):
+        a, b = scores[:, i], scores[:, j]
+        welch, paired = a.var(1) + b.var(1), (a - b).var(1)
+        error = (torch.maximum(welch, paired) / a.shape[1]) ** 0.5
+        found.append((a.mean(1) - b.mean(1)).abs() / error)
+    return torch.stack(found).amax(0)
+
+
+# %% [markdown]
 # **Predict.** In how many of a hundred such experiments is some pair of the six called a lead?
 
 # %% tags=["predict"]
 guess = None  # of 100
 
-
 # %%
-g = torch.Generator().manual_seed(42)
-scores = torch.randn(10_000, 4, 4, generator=g)  # (experiments, kinds, seeds)
-pairs_of = [(scores[:, i], scores[:, j]) for i, j in combinations(range(4), 2)]
-leads = []
-for a, b in pairs_of:
-    welch, paired = (a.var(1) / 4 + b.var(1) / 4) ** 0.5, (a - b).std(1) / 2
-    leads.append((a.mean(1) - b.mean(1)).abs() / torch.maximum(welch, paired))
-of_one = 100 * (leads[0] >= 3).double().mean().item()
-of_six = 100 * (torch.stack(leads).amax(0) >= 3).double().mean().item()
-five = 100 * (torch.stack(leads).amax(0) >= 5).double().mean().item()
+from coursekit.evaluate.seeds import largest_lead
+
+largest = answer_or(our_largest, largest_lead)  # the library's
+drawn = torch.randn(10_000, 4, 4, generator=torch.Generator().manual_seed(42))
+by_chance = {"one pair": largest(drawn[:, :2]), "the largest of six": largest(drawn)}
+
+
+def above(name, limit):  # per cent of the experiments
+    return 100 * (by_chance[name] >= limit).double().mean().item()
+
+
+of_one, of_six = (above(name, 3) for name in by_chance)
+five = above("the largest of six", 5)
 print(f"called a lead: one pair {of_one:.1f} %, some pair of six {of_six:.1f} %")
-print(f"some pair at five errors: {five:.1f} %")
+print(f"some pair of six at five errors or more: {five:.1f} %")
 compare_guess(guess, of_six)
 claim(chance_leads=of_one, chance_leads_of_six=of_six, chance_at_five_errors=five)
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+ax = plt.subplots(figsize=(6.8, 3))[1]
+limits = np.linspace(1, 6, 101)
+for name, at, color in (("one pair", (1.5, 8), "C0"), ("the largest of six", (2.3, 28), "C1")):
+    ax.plot(limits, [above(name, one) for one in limits], color=color)
+    ax.plot(3, above(name, 3), "o", color=color)
+    ax.text(*at, name, color=color)
+    ax.text(3.08, above(name, 3) + 2, f"{above(name, 3):.1f} %", color=color)
+ax.axvline(3, color="0.4", linestyle=":")
+ax.text(3.05, 52, "called a lead", color="0.4")
+ax.annotate(
+    "our best over our worst", (best / best_error, 0), (4.1, 20), arrowprops={"arrowstyle": "->"}
+)
+ax.set(xlim=(1, 6), ylim=(0, 60), xlabel="standard errors or more", ylabel="experiments (%)")
+ax.set_title("All kinds equal: six pairs find five times as many leads as one")
+figure("by-chance", alt="At three errors the curve of one pair is at 2 per cent, that of six at 9.")
 
 # %% [markdown]
 # One pair: in 2 of 100. Six pairs: in 9. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. At five errors, as here, it is 1 in 100 with all six. (In the simulation all kinds scatter alike, which ours don't.) So the best kind is better than the worst, as far as seeds go. Which of the others is better, we can't tell.
 #
-# ## 10c.4 When does pre-training pay?
+# ## 10c.4 How far does counting get?
 #
-# Did pre-training help? With 2,176 labels we can't tell, in either kind. But labels cost money, and text is cheap. So keep all the text for pre-training, 2,176 statements, and only every eighth label: 272, eight from each template. Fewer labels take fewer steps: 1,000, of which pre-training took 500.
-#
-# **Predict.** Causal networks from random weights are now right on 66 % of the new statements, the regression on skip-bigrams on 64 %. And pre-trained ones?
+# Are 80 or 90 % much? For that we need a baseline, without a network. A **bag of words** counts how often each word occurs in a statement, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart: **skip-bigrams**.
+
+
+# %%
+def features(words, kind):  # each word, and pairs of words
+    pairs = {"words": [], "bigrams": pairwise(words), "skip-bigrams": combinations(words, 2)}
+    return [*words, *pairs[kind]]
+
+
+print(features(["not", "a", "dry", "cake"], "skip-bigrams"))
+
+# %% [markdown]
+# Each feature is a column, each statement a row that counts them. A logistic regression (lesson 9) learns the weights. To its loss we add `decay` times the sum of the squared weights (L2), which keeps them finite and makes the minimum unique, whatever the seed. We choose it on validation.
+
+# %%
+from coursekit.models.bag import fit_bag, fit_logistic
+
+
+def features_of(tokens, kind):  # words have the ids from 4, [CLS] and padding are below
+    return [features([w for w in row if w >= 4], kind) for row in tokens.tolist()]
+
+
+def count(every, columns):  # a list of features for each statement -> (N, columns)
+    table = np.zeros((len(every), len(columns)), np.float32)
+    for row, some in zip(table, every, strict=True):
+        for one in some:
+            if one in columns:  # it occurs in training
+                row[columns[one]] += 1
+    return torch.from_numpy(table).to(device)
+
+
+# %%
+def fit_features(kind, part, decay):
+    (x, _), y = read(part)
+    every = features_of(x, kind)
+    columns = {one: i for i, one in enumerate(dict.fromkeys(chain(*every)))}
+    counts = count(every, columns).to_sparse()  # mostly zeros: faster, in less memory
+    weights = fit_logistic(counts, y, 2, decay=decay)
+    return lambda tokens, present=None: count(features_of(tokens, kind), columns) @ weights
+
+
+(x, _), y = read(train)
+library = fit_bag(x, y, vocab_size=len(ids), pairs="far", lowest=4, decay=1e-4)
+assert_close(fit_features("skip-bigrams", train, 1e-4)(x), library(x), atol=0.01, rtol=0.01)
+
+# %% [markdown]
+# **Predict.** The means of the four kinds lie between 78 and 93. On the same statements, how often is the regression right with skip-bigrams?
 
 # %% tags=["predict"]
 guess = None  # per cent; chance is 50
 
+
+# %% tags=["nbval-ignore-output"]
+def fit_best(kind, part):  # with the decay that validation prefers
+    fitted = {decay: fit_features(kind, part, decay) for decay in (1e-6, 1e-4, 1e-2)}
+    return max(fitted.items(), key=lambda one: accuracy(one[1], validation))
+
+
+counted = {}
+for kind in ("words", "bigrams", "skip-bigrams"):
+    decay, counted[kind] = fit_best(kind, train)
+    by_part = [accuracy(counted[kind], part) for part in (validation, test)]
+    print(f"{kind:12} decay {decay:.0e}, validation {by_part[0]:.1f}, test {by_part[1]:.1f}")
+right = [accuracy(one, test) for one in counted.values()]
+compare_guess(guess, right[2])
+claim(words_alone=right[0], bag_accuracy=right[1], pairs_at_any_distance=right[2])
+
+# %% [markdown]
+# A weight for each pair of words: 93.5 %, and **no kind of network is ahead of it**. Which statements does it get right? Look at each test template by itself.
+
+# %%
+names = sorted({one.template for one in test})
+parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
+table = np.array([[accuracy(one, part) for one in counted.values()] for part in parts])
+
+# %% tags=["figure", "folded"]
+words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
+spoken = [name.format(**words)[:-2] for name in names]
+order = (table[:, 1] - table[:, 2]).argsort()
+ax = plt.subplots(figsize=(8, 4.9))[1]
+ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
+for (row, column), one in np.ndenumerate(table[order]):
+    color = "white" if abs(one - 50) > 30 else "black"
+    ax.text(column, row, f"{one:.0f}", ha="center", va="center", fontsize=9, color=color)
+ax.set_xticks(range(3), list(counted))
+ax.set_yticks(range(14), [spoken[i] for i in order], fontsize=9)
+ax.grid(visible=False)
+ax.set(
+    title="Skip-bigrams know ‘not a dry cake’",
+    xlabel="right (%), sorted by what skip-bigrams gain",
+)
+figure(
+    "counting", alt="Fourteen templates; with skip-bigrams all are at about 80 per cent or more."
+)
+
+# %% [markdown]
+# Single words are *always* wrong, at 0 %, where *not* or *nobody* turns the adjective around and no reaction tells the outcome. On *it was not a dry cake today* skip-bigrams raise accuracy from 41 to 97 %. That has a price: where two cakes are compared, the expected and the real one, on *we thought the cake would be dry but we found the cake tasty* it falls from 97 to 80.
+#
+# We thought of skip-bigrams only after seeing which test statements the bigrams get wrong. But validation, which played no part in that, says 94.5.
+#
+# ## 10c.5 When does pre-training pay?
+#
+# Did pre-training help? With 2,176 labels we can't tell, in either kind. But labels cost money, and text is cheap. So keep all the text for pre-training, and only every eighth label: 272, eight from each template. Fewer labels take fewer steps: 1,000, of which pre-training took 500.
+
 # %% tags=["nbval-ignore-output"]
 few = train[::8]
 scratch = [learn_labels(attend_past, seed, part=few, steps=1000) for seed in range(4)]
+counted_few = fit_best("skip-bigrams", few)[1]
+print(f"random weights {line(accuracy(one, test) for one in scratch)}")
+print(f"skip-bigrams   {accuracy(counted_few, test):.1f}")
+
+# %% [markdown]
+# About 65 %. Is that better than chance? Four of the fourteen test templates state the outcome, as in *it was a tasty cake so people smiled*. Whoever knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the ten others apart.
+#
+# **Predict.** On these ten, how often are the pre-trained networks right?
+
+# %% tags=["predict"]
+guess = None  # per cent; chance is 50
 
 # %% tags=["nbval-ignore-output"]
 pre_trained = [
@@ -456,35 +507,56 @@ pre_trained = [
 ]
 
 # %% tags=["nbval-ignore-output"]
-with_few = {"random weights": scratch, "pre-trained": pre_trained}
-with_few = {k: np.array([accuracy(one, test) for one in some]) for k, some in with_few.items()}
-compare_guess(guess, with_few["pre-trained"].mean())
-for k, one in with_few.items():
-    print(f"{k:14} {line(one)}, mean {one.mean():.1f} ± {one.std(ddof=1) / 2:.1f}")
-gain, in_errors = tell(with_few, "pre-trained", "random weights")
-claim(gain_with_few_labels=gain, gain_in_standard_errors=in_errors)
-pairs_with_few = accuracy(fit_best("skip-bigrams", few)[1], test)
-print(f"skip-bigrams: {pairs_with_few:.1f}")
+with_few = {"skip-bigrams": [counted_few], "random weights": scratch, "pre-trained": pre_trained}
+told = [one for one in test if "{r}" in one.template]
+untold = [one for one in test if "{r}" not in one.template]
+
+
+def score_all(part):
+    return {k: np.array([accuracy(one, part) for one in some]) for k, some in with_few.items()}
+
+
+on_all, on_told, on_untold = score_all(test), score_all(told), score_all(untold)
+compare_guess(guess, on_untold["pre-trained"].mean())
+for k in with_few:
+    print(
+        f"{k:14} told {on_told[k].mean():5.1f}, untold {on_untold[k].mean():.1f}: {line(on_untold[k])}"
+    )
+
+# %% tags=["nbval-ignore-output"]
+of_all = lead_and_error(on_all["pre-trained"], on_all["random weights"])
+of_untold = lead_and_error(on_untold["pre-trained"], on_untold["random weights"])
+say("pre-trained over random weights, all templates", *of_all)
+say("the ten that don't state the outcome", *of_untold)
+claim(gain_with_few_labels=of_all[0], gain_in_standard_errors=of_all[0] / of_all[1])
+claim(gain_where_untold=of_untold[0], gain_where_untold_in_errors=of_untold[0] / of_untold[1])
+claim(
+    random_where_untold=on_untold["random weights"].mean(),
+    pairs_where_untold=on_untold["skip-bigrams"].mean(),
+)
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(7.2, 2.4))[1]
-for row, one in enumerate(with_few.values()):
-    ax.plot(one, row + np.linspace(-0.12, 0.12, 4), "o", color="C1", alpha=0.6)
-    ax.errorbar(one.mean(), row + 0.3, xerr=one.std(ddof=1) / 2, color="black", marker="|")
-ax.axvline(pairs_with_few, color="0.4", linestyle=":")
-ax.text(pairs_with_few - 0.2, -0.4, "skip-bigrams", color="0.4", ha="right")
-ax.set_yticks(range(2), list(with_few))
-ax.set(ylim=(1.6, -0.6), xlabel="right, new templates (%); chance is 50", xlim=(58, 82))
-ax.set_title("272 labels: all four pre-trained networks are ahead")
-figure("few-labels", alt="Four dots near 66 from random weights, four near 74 pre-trained.")
+ax = plt.subplots(figsize=(7.2, 2.8))[1]
+for row, k in enumerate(with_few):
+    shift = row + np.linspace(-0.15, 0.15, len(on_told[k])) if row else [0]
+    ax.plot(on_told[k], shift, "o", color="0.6")
+    ax.plot(on_untold[k], shift, "o", color="C1" if row else "C0")
+ax.axvline(50, color="0.4", linestyle=":")
+ax.text(49.5, 2.75, "chance", color="0.4", ha="right", va="center")
+ax.text(98, -0.45, "four templates that\nstate the outcome", color="0.4", ha="right", va="bottom")
+ax.text(52, -0.45, "ten that don't", color="C1", va="bottom")
+ax.set_yticks(range(3), list(with_few))
+ax.set(ylim=(3, -1.4), xlim=(40, 102), xlabel="right, new templates (%)")
+ax.set_title("Only the pre-trained networks know more than the reactions")
+figure("few-labels", alt="Random weights are at chance on ten templates, pre-trained at 59 to 71.")
 
 # %% [markdown]
-# **With few labels pre-training pays off for causal networks, across seeds**: 8.6 ± 1.7 points over random weights, and 10 over this regression, which reads labelled text only. (Its `decay` was chosen on 512 more labels, which favours it.) Is that luck? Four other seeds, in a separate run, gained 8.3 ± 4.6, and four more 9.7 ± 3.8: by our rule the first says nothing, the second is a hint. All twelve together: 8.9 ± 1.9, a lead, and the number to remember. Nor was training from random weights too long: after 500 steps they are right on 64 %.
+# **From random weights the networks know the reactions and nothing else that holds on new templates, like the regression. Pre-trained ones know more**: on the ten other templates 65 %, 12.7 points above random weights, and above by every seed. On all fourteen that is 8.6 ± 1.7.
 #
-# This is what BERT and GPT-1 were pre-trained for. Here it is made easy, though: three in ten training statements state the outcome outright, *so people smiled*. And on other kinds of statement it may be different. [Side lesson 10f](10f_templates.ipynb) measures that, too; by its measure it is 8.6 ± 3.6, a hint.
+# Is that luck? Eight more seeds, in a separate run, give for all twelve 8.9 ± 1.9 on all templates and 12.9 ± 2.6 on the ten: leads, both, and the numbers to remember. Nor was training from random weights too long: after 500 steps they are right on 64 %, as if they guessed. So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. Across kinds of statement it is less certain, as [side lesson 10f](10f_templates.ipynb) will show for a larger lead.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10c.3 (investigate, 20 minutes).** Does a bidirectional network gain as much? And how much does the answer depend on how long we train? Complete the table with bidirectional networks, seeds 0 to 3, and give each row its verdict. (Sixteen networks take two minutes or so.)
+# > **Exercise 10c.4 (investigate, 20 minutes).** Does a bidirectional network gain as much? And how much does the answer depend on how long we train? Complete the table with bidirectional networks, seeds 0 to 3, on all fourteen templates, and give each row its verdict. (Sixteen networks take two minutes or so.)
 # >
 # > <details><summary>Hint</summary>The first row takes <code>steps=1000</code> from random weights, and <code>steps=500</code> after pre-training. <code>starts["bidirectional", seed]</code> has the networks that filled in masked words.</details>
 # >
@@ -499,14 +571,14 @@ figure("few-labels", alt="Four dots near 66 from random weights, four near 74 pr
 # |1,000 steps, 500 of them for pre-training|||||
 # |1,500 steps, 500 of them for pre-training|||||
 #
-# > <details><summary>What we found</summary>After 1,000 steps 64.6 ± 1.1 and 68.2 ± 2.1, a gain of 3.6 ± 2.4: we can't tell. After 1,500 63.0 ± 0.8 and 70.9 ± 1.1, a gain of 7.9 ± 1.7: a lead. So how long we train is a choice, too, and can decide the verdict. Causal networks gain at both lengths, 8.6 ± 1.7 and 10.0 ± 2.3; whether more than bidirectional ones, we can't tell.</details>
+# > <details><summary>What we found</summary>After 1,000 steps 64.6 ± 1.1 and 68.2 ± 2.1, a gain of 3.6 ± 2.4: we can't tell. After 1,500 63.0 ± 0.8 and 70.9 ± 1.1, a gain of 7.9 ± 1.7: a lead. (On the ten templates that don't state the outcome, 51.6 became 56.4, and 50.1 became 60.2.) So how long we train is a choice, too, and can decide the verdict. Causal networks gain at both lengths, 8.6 ± 1.7 and 10.0 ± 2.3; whether more than bidirectional ones, we can't tell.</details>
 
 # %% [markdown]
 # ## What you now have
 #
 # - **Which network is better?** Of the two in the beginning we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead.
-# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds. Across templates it is a hint.
-# - A baseline without a network, a weight for each pair of words, at 94 %. At this budget no kind of network is ahead of it.
 # - What to report: several seeds, a standard error, a rule for the verdict that was stated before, and how many pairs were compared.
+# - A baseline without a network, a weight for each pair of words, at 94 %. At this budget no kind of network is ahead of it.
+# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where no reaction tells the outcome. For a bidirectional one the verdict hangs on how long we train.
 #
 # **What still fails.** All networks had the same 1,500 steps, the same learning rate, and the same fourteen test templates. [Side lesson 10f](10f_templates.ipynb) lets each kind choose its settings, and finds a lead of nearly six standard errors that isn't what it seems. And some networks are always wrong about *nobody found the cake dry today*: why, [side lesson 10e](10e_shortcuts.ipynb) asks.

@@ -35,7 +35,7 @@ device = setup("10e_shortcuts", seed=42)
 # Statements and networks are as in lesson 10c: a bidirectional encoder (`attend`) and a causal one (`attend_past`), with a head on the vector of the last token. Each learns for 1,500 steps from 34 templates with 64 statements each. We train four of each kind, which differ in nothing but the seed.
 
 # %%
-from coursekit.evaluate.seeds import compare_means
+from coursekit.evaluate.seeds import compare_seeds
 from coursekit.layers.attention import attend, attend_past
 from coursekit.layers.position import LearnedPositions, rotary
 from coursekit.models.encoder import Encoder, EncoderConfig, pool
@@ -129,7 +129,11 @@ for ax, (name, color) in zip(axes, {"bidirectional": "C0", "causal": "C1"}.items
     both = [trained_on[name], unseen[name]]
     ax.plot(["today nobody …\n(in training)", "nobody … today\n(new)"], both, "o-", color=color)
     ax.axhline(50, color="0.4", linestyle=":")
-    ax.set(title=name, xlim=(-0.4, 1.4), ylim=(-4, 104))
+    free = -20.0
+    for k in unseen[name].argsort():
+        free = max(unseen[name][k], free + 8)  # labels that don't overlap
+        ax.text(1.08, free, f"seed {k}", va="center", fontsize=9, color=color)
+    ax.set(title=name, xlim=(-0.3, 1.6), ylim=(-6, 108))
 axes[0].set_ylabel("right (%); dotted: chance")
 axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
@@ -165,7 +169,7 @@ def reword(front="", back=""):  # with something before or after
 
 
 for part in (reword(back="today"), reword(), reword("today")):
-    print(part[0].text)
+    print(part[0].label, part[0].text)
 print(len(bare), "statements;", sum(one.label for one in bare), "went well")
 
 # %% [markdown]
@@ -243,18 +247,14 @@ gap = answer_or(leave_gap, exercises.insert_gap)  # the course's until yours is 
 eight = [one for some in networks.values() for one in some]
 
 
-def hits(part, positions, models=None):  # right or wrong: (networks, statements); None: all eight
+@torch.no_grad()
+def with_gaps(part, positions, models=None):  # per cent right, for each network; None: all eight
     tokens, present = read([one.text for one in part])
     labels = torch.tensor([one.label for one in part], device=device)
     for at in positions:
         tokens, present = gap(tokens, at, 0), gap(present, at, False)
-    with torch.no_grad():  # pool finds the last token that is present, still the full stop
-        says = [one(tokens, present).argmax(1) for one in models or eight]
-    return np.array([(one == labels).tolist() for one in says])
-
-
-def with_gaps(part, positions, models=None):  # per cent right, for each network
-    return 100 * hits(part, positions, models).mean(1)
+    says = [one(tokens, present).argmax(1) for one in models or eight]  # at the full stop, still
+    return np.array([100 * (one == labels).float().mean().item() for one in says])
 
 
 # %% tags=["nbval-ignore-output"]
@@ -291,7 +291,7 @@ axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks ab
 figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was the positions. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong, while at 11 seven are right. (From 10 on, the full stop stands beyond 14, where no training statement ends.) It isn't the position of *nobody* alone, either. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 68 %.
+# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was the positions. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. It isn't the position of *nobody* alone, either. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 68 %.
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
@@ -344,50 +344,57 @@ compare_guess(guess, follow)
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# The reaction, in all eight, also in the three that know *nobody* at position 1. In training it always agrees with *nobody*, and is easier to learn, so a network needs nothing else. This is **shortcut learning**. What if it gave nothing away? In [a separate run](../tests/test_encoder_lesson.py) the reactions of these statements were drawn at random, so that the label depends on *nobody* at position 1, too. Then they are right in 33, 96, 92 and 100 % there, the causal ones in 96, 96, 4 and 92: six of eight instead of three.
+# The reaction, in all eight, also in the three that know *nobody* at position 1. In training it always agrees with *nobody*, and is easier to learn, so a network needs nothing else. This is **shortcut learning**. (In [a separate run](../tests/test_encoder_lesson.py) the reactions of these statements were drawn at random, and told nothing. Then six of the eight knew *nobody* at position 1, not three.)
 #
 # ## 10e.3 Is it only *nobody*?
 #
-# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which every network is at 99 % or more. Distinguish two kinds. Statements with *but* hold a good word and a bad one, *we thought the cake would be dry but we found the cake tasty*, and only the clause that each stands in says which was the outcome. In most others one word tells, or one word and a *not*.
+# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which every network is at 99 % or more. In most of them one word tells the outcome, or one word and a *not*. Statements with *but* are harder. They hold a good word and a bad one, and only the clause in which each stands says what happened and what was expected:
 #
-# One thing has to be kept equal. No training statement ends after position 14, so the vectors of later positions were never trained. So take those that end by 11, and with three gaps still by 14. (With *but* that leaves two templates.)
+# - *the cake was tasty but we expected a dry cake*
+# - *we expected a dry cake but the cake was tasty*
 #
-# **Predict.** With three gaps, how often are they right about the statements with *but*, which they have learned?
+# No training statement ends after position 14, so the vectors of later positions were never trained. To keep that out, take the statements that end by 11. With *but* those are these two templates.
+#
+# **Predict.** Move the first template by two positions. How often are the four bidirectional networks still right about it?
 
 # %% tags=["predict"]
 guess = None  # per cent; chance is 50
 
 # %% tags=["nbval-ignore-output"]
-has_but = np.array([" but " in one.text for one in train])
-early = np.array([len(one.text.split()) <= 11 for one in train])  # where they end; [CLS] is at 0
-with_but, without = [], []  # each (gaps, networks)
-for n in range(4):
-    right = hits(train, [1] * n)
-    with_but.append(100 * right[:, early & has_but].mean(1))
-    without.append(100 * right[:, early & ~has_but].mean(1))
-    print(f"{n} gaps: with but {with_but[n].mean():.0f} % of {sum(early & has_but)}", end=", ")
-    print(f"without {without[n].mean():.0f} % of {sum(early & ~has_but)}")
-compare_guess(guess, with_but[3].mean())
-claim(but_with_three_gaps=with_but[3].mean(), no_but_with_three_gaps=without[3].mean())
+early = [one for one in train if len(one.text.split()) <= 11]  # the first word is at 1
+groups = {"without ‘but’": [one for one in early if " but " not in one.text]}
+for name, start in (
+    ("tasty but we expected dry", "the {s} was"),
+    ("we expected dry but tasty", "{w} exp"),
+):
+    groups[name] = [o for o in early if " but " in o.text and o.template.startswith(start)]
+by_gaps = {
+    name: np.array([with_gaps(part, [1] * n) for n in range(4)]) for name, part in groups.items()
+}
+print(f"{'mean of eight (%), by gaps in front':36} 0   1   2   3")
+for name, one in by_gaps.items():
+    print(f"{name:26} {len(groups[name]):5}   ", *(f"{mean:3.0f}" for mean in one.mean(1)))
+without, first, second = by_gaps.values()  # each (gaps, networks)
+compare_guess(guess, first[2, :4].mean())
+claim(first_but_with_two_gaps=first[2, :4].max())
+claim(but_with_three_gaps=np.mean([first[3], second[3]]), no_but_with_three_gaps=without[3].mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(8.4, 3), sharey=True)[1]
-for ax, title, lines in zip(
-    axes, ("without ‘but’", "with ‘but’"), (without, with_but), strict=True
-):
-    for k, one in enumerate(np.array(lines).T):
+axes = plt.subplots(1, 3, figsize=(9.6, 3), sharey=True)[1]
+for ax, (name, found) in zip(axes, by_gaps.items(), strict=True):
+    for k, one in enumerate(found.T):
         label = {0: "bidirectional", 4: "causal"}.get(k)
         ax.plot(range(4), one, "o-", color=f"C{k // 4}", alpha=0.6, label=label)
     ax.axhline(50, color="0.4", linestyle=":")
-    ax.set(title=title, xlabel="gaps in front of a training statement", ylim=(0, 104))
-    ax.set_xticks(range(4))
+    ax.set_title(name, fontsize=10)
+    ax.set(xlabel="gaps in front", ylim=(-4, 104), xticks=range(4))
 axes[0].legend(loc="lower left")
-axes[0].set_ylabel("right (%)")
-axes[0].figure.suptitle("Moved, they mix up the clauses")
-figure("learned", alt="Without but the lines stay high; with but they fall to 50 and below.")
+axes[0].set_ylabel("right (%), training statements")
+axes[0].figure.suptitle("Moved, they take what was expected for what happened")
+figure("learned", alt="Without but the lines stay high; with but they fall, many of them to 0.")
 
 # %% [markdown]
-# It is not only *nobody*. **They have learned statements at their positions.** With three empty ones in front, they are right on statements with *but* only 39 % of the time, though every word is there, in the same order: some even follow the wrong clause. On the others it is 82 %. Sinha et al. (2022) find it in large models, too: sentences that begin at another position are handled less accurately.
+# **Moved by two positions, all four bidirectional networks are *always* wrong about the first template**, which in training they always get right. They take the expected cake for the real one. Of eight networks two, both causal, still know better. So it isn't only *nobody*: they have learned statements at their positions. With three gaps 39 % of the statements with *but* are right, and 82 % of the others. Sinha et al. (2022) find it in large models, too: sentences that begin at another position are handled less accurately.
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -433,6 +440,11 @@ ax.set_title("For some questions the seed decides", pad=24)
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
+#
+# <details><summary>Does longer training settle it?</summary>Networks of the same kinds, recorded for lesson 10f, have learned for 6,000 steps. On <em>nobody</em> the causal ones are better then, with 53, 95, 36 and 100 %, and the bidirectional ones worse: 11, 5, 2 and 2.</details>
+
+# %% [markdown]
 # **Your turn.** Write statements, and the eight networks vote. (Words that they don't know are left out, which moves the others: look at what is printed.) Can you find one on which they disagree?
 
 
@@ -449,10 +461,6 @@ def vote(lines):  # the probability that it went well, in per cent
 type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale soup .")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
-#
-# Does longer training settle it? Networks of the same kinds, recorded for lesson 10f, have learned for 6,000 steps. On *nobody* the causal ones are better then, with 53, 95, 36 and 100 %, and the bidirectional ones worse: 11, 5, 2 and 2.
-#
 # ## 10e.4 Say what doesn't matter
 #
 # How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) shift their texts. Adding changed copies of the data is called **data augmentation**.
@@ -535,9 +543,7 @@ for name, models in kinds.items():
         f"{name:17} training {known:.0f} %, with three gaps {away:.0f}, new {new[name].mean():.0f}"
     )
 compare_guess(guess, away)
-ahead, error = compare_means(new["rotary"], new["learned positions"])
-paired = (new["rotary"] - new["learned positions"]).std().item() / 2
-error = max(error, paired)  # the larger counts, as in 10c
+ahead, error = compare_seeds(new["rotary"], new["learned positions"])  # as in 10c
 print(f"{len(others)} new: rotary ahead by {ahead:.1f} ± {error:.1f}")
 print(f"a gap behind nobody: {with_gaps(bare, [2], turned).mean():.0f} %")
 claim(rotary_on_nobody=by_distance.min(), rotary_with_three_gaps=away)
@@ -561,7 +567,7 @@ for name, one in end.items():
 claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 
 # %% [markdown]
-# **Nothing was added to the data, and *nobody* is known at every position**, 88 % of the time or more. With three gaps in front they know their training statements as well as without, for a gap in front changes only the distance from `[CLS]`; one behind *nobody*, which changes more, leaves 86 %. (Causal networks gain as much, in a separate run: 79 % or more at every position.) On the other new statements they are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint. (Over seeds; the templates are few, see lesson 10f.)
+# **Nothing was added to the data, and *nobody* is known at every position**, 88 % of the time or more. With three gaps in front they know their training statements as well as without, for a gap in front changes only the distance from `[CLS]`; one behind *nobody*, which changes more, leaves 86 %. (Causal networks gain as much: with <code>learn(rotary(attend_past), seed, positions=None)</code>, in a separate run, 79 % or more at every position.) On the other new statements they are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint. (Over seeds; the templates are few, see lesson 10f.)
 #
 # And *nobody found the cake dry today*, where the lesson began? Three of the four are right about it now. The fourth, which is always right without *today*, gets 42 % with it, and why we don't know: in training times do stand at the end, but never with *nobody*. So positions were most of the fault, not all of it. (We found the fault by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can tell us.)
 
@@ -585,7 +591,7 @@ claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* in statements that lie where training had them, with *nobody* at 2 or 3; elsewhere it depends on the seed, and at 1, 6 and 7 half of them go by the adjective. Moved by three positions, they mix up the clauses of statements that they know.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* in statements that lie where training had them, with *nobody* at 2 or 3; elsewhere it depends on the seed, and at 1, 6 and 7 half of them go by the adjective. Moved by two positions, they take what was expected for what happened, in statements that they know.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
 # - Two cures. Data that show what doesn't matter cure what they show. A network that sees only distances needs no data for it. (Exercise 10e.4 has a third, the best of all: a causal network without positions.)
 #

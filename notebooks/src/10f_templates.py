@@ -13,11 +13,10 @@
 
 # %% tags=["setup", "machine"]
 import matplotlib.pyplot as plt
-import numpy as np
 import torch
 
 from coursekit.data.statements import number_words, statements
-from coursekit.evaluate.seeds import compare_means, mean_over_groups
+from coursekit.evaluate.seeds import compare_seeds, mean_over_groups, proportion_error
 from coursekit.exercises import answer_or
 from coursekit.exercises import labels as exercises
 from coursekit.models.bag import fit_bag
@@ -51,7 +50,7 @@ def recorded(kind, setting, run, what):  # what: validation, right (on the test)
 
 
 def of_all(kind, what):  # (settings, seeds)
-    return np.array([[recorded(kind, s, seed, what) for seed in range(4)] for s in settings])
+    return torch.tensor([[recorded(kind, s, seed, what) for seed in range(4)] for s in settings])
 
 
 # %%
@@ -60,8 +59,8 @@ on_test = {k: of_all(k, "right") for k in kinds}
 
 print(f"{'mean on validation':27}", *(f"{s:>12}" for s in settings))
 for k in kinds:
-    pairs = zip(valid[k].mean(1), valid[k].std(1, ddof=1) / 2, strict=True)  # with its error
-    print(f"{k:27}", *(f"{mean:6.1f} ± {error:3.1f}" for mean, error in pairs))
+    both = zip(valid[k].mean(1), valid[k].std(1) / 2, strict=True)  # the mean and its error
+    print(f"{k:27}", *(f"{mean:6.1f} ± {error:3.1f}" for mean, error in both))
 
 # %% [markdown]
 # The best of each row is the setting that this kind gets. On the test *causal*, with the mean, is then 12.7 points ahead of *bidirectional*.
@@ -74,18 +73,10 @@ guess = None  # points, with the first three settings only
 
 # %%
 def choose(kind, among=4):  # the setting that is best on validation, of the first so many
-    return valid[kind][:among].mean(1).argmax()
+    return valid[kind][:among].mean(1).argmax().item()
 
 
-# %%
-def lead_of(a, b):  # with the larger error, Welch's or that of the differences, as in 10c
-    a, b = torch.tensor(a), torch.tensor(b)
-    ahead, error = compare_means(a, b)
-    return ahead, max(error, ((a - b).std() / len(a) ** 0.5).item())
-
-
-# %%
-def verdict(ahead, error):  # whether one is better, by the rule of 10c
+def verdict(ahead, error):  # by the rule of 10c
     n = abs(float(ahead / error))
     return "a lead" if n >= 3 else "a hint" if n >= 2 else "can't tell"
 
@@ -96,19 +87,20 @@ def say(what, ahead, error):
 
 # %%
 pair = on_test["causal"], on_test["bidirectional"]
-leads = {f"both {name}": lead_of(pair[0][i], pair[1][i]) for i, name in enumerate(settings)}
+leads = {f"both {name}": compare_seeds(pair[0][i], pair[1][i]) for i, name in enumerate(settings)}
 for name, among in {"own choice, no mean": 3, "own choice of all": 4}.items():
-    leads[name] = lead_of(*(on_test[k][choose(k, among)] for k in ("causal", "bidirectional")))
+    chosen = [on_test[k][choose(k, among)] for k in ("causal", "bidirectional")]
+    leads[name] = compare_seeds(*chosen)  # with the larger of two errors, as in 10c
     say(name, *leads[name])
-compare_guess(guess, leads["own choice, no mean"][0])
-claim(opening_when_tuned=leads["own choice of all"][0])
-claim(lead_without_the_mean=leads["own choice, no mean"][0])
+compare_guess(guess, leads["own choice, no mean"][0].item())
+claim(opening_when_tuned=leads["own choice of all"][0].item())
+claim(lead_without_the_mean=leads["own choice, no mean"][0].item())
 
 # %%
 best = {k: on_test[k][choose(k)] for k in kinds}  # with its own of the four settings
-over_pre_trained = lead_of(best["causal"], best["bidirectional, pre-trained"])
+over_pre_trained = compare_seeds(best["causal"], best["bidirectional, pre-trained"])
 say("causal over bidirectional, pre-trained", *over_pre_trained)
-claim(lead_over_the_other_when_tuned=over_pre_trained[0])
+claim(lead_over_the_other_when_tuned=over_pre_trained[0].item())
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(7.2, 3.2))[1]
@@ -120,7 +112,9 @@ for row, (mean, around) in enumerate(leads.values()):
 ax.axvline(0, color="0.4", linestyle=":")
 ax.set_yticks(range(6), list(leads))
 ax.set(ylim=(5.6, -0.6), xlim=(-12, 25))
-ax.set_xlabel("points by which causal is ahead, with one standard error (and three)")
+ax.set_xlabel(
+    "points by which causal is ahead, with one standard error and three;\norange: each kind with its own choice"
+)
 ax.set_title("Recorded: the lead depends on which settings are allowed")
 figure("settings", alt="Six leads from 3 to 13 points; only the two with the mean are clear.")
 
@@ -135,7 +129,35 @@ figure("settings", alt="Six leads from 3 to 13 points; only the two with the mea
 #
 # ## 10f.2 Fourteen questions, or 896?
 #
-# On validation the two chosen kinds are at 99.3 and 97.7: 1.6 points apart, not 12.7. What differs is the templates. All statements of a test template are alike but for the words filled in, and the errors so far count only the seeds. The records also hold how often each network is right on each of the fourteen.
+# The seeds are one thing that chance decides. The other is which statements are asked. There are 896. How certain is a result if each is a question of its own?
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10f.1 (warm-up, 5 minutes).** A network answers n independent questions, and gets a proportion p of them right (from 0 to 1). Write `error_of(p, n)`, the standard error of p.
+# >
+# > <details><summary>Hint</summary>Each answer is 1 with probability p, else 0. What is the variance of one answer? And of the mean of n?</details>
+
+
+# %% tags=["stub"]
+def error_of(p, n): ...  # -> the standard error of p
+
+
+# %% tags=["check"]
+exercises.check_proportion_error(error_of)
+
+
+# %% tags=["solution"]
+def error_of(p, n):
+    return (p * (1 - p) / n) ** 0.5
+
+
+# %%
+of_one = answer_or(error_of, proportion_error)  # the library's
+errors = [100 * of_one(best[k].mean().item() / 100, 896) for k in ("causal", "bidirectional")]
+as_if = (errors[0] ** 2 + errors[1] ** 2) ** 0.5  # squares of independent errors add up
+say("as if 896 independent questions", leads["own choice of all"][0], as_if)
+
+# %% [markdown]
+# Eleven standard errors. But are they independent? All statements of a test template are alike except for the words filled in. And on validation, which has other templates, the same two kinds are at 99.3 and 97.7: 1.6 points apart, not 12.7. The records also hold how often each network is right on each of the fourteen.
 #
 # **Predict.** How many of the fourteen templates account for half of the lead?
 
@@ -175,12 +197,12 @@ ax.set(xlabel="right (%)", title="Recorded: three account for most of the lead")
 figure("by-template", alt="Causal is ahead by 24, 39 and 94 on three; elsewhere by little.")
 
 # %% [markdown]
-# **One template accounts for more than half of the lead**, *nobody found the cake dry today*, on which the bidirectional networks are nearly always wrong. (In training the same words stood in another order, *today nobody found the cake dry*; lesson 10e is about that.) Three account for nearly nine tenths. Statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896.
+# **One template accounts for more than half of the lead**, *nobody found the cake dry today*, on which the bidirectional networks are nearly always wrong. (In training the same words stood in another order, *today nobody found the cake dry*; lesson 10e is about that.) Three account for nearly nine tenths. So statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896.
 #
 # To be fair to the fourteen, average within each first, and then ask how far the averages scatter. With equally many statements in each, that is a **clustered standard error** (Miller 2024).
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10f.1 (build, 10 minutes).** Write `over_templates(values, templates)`. `values` is a tensor, a score or a lead for each statement; `templates` is a list as long, with the template of each. Return the mean of the templates' means, and the standard error of that, the templates being independent.
+# > **Exercise 10f.2 (build, 10 minutes).** Write `over_templates(values, templates)`. `values` is a tensor, a score or a lead for each statement; `templates` is a list as long, with the template of each. Return the mean of the templates' means, and the standard error of that, the templates being independent.
 # >
 # > <details><summary>Hint 1</summary>Which templates are there? A list of True and False, as long as the tensor, picks the rows of one.</details>
 # > <details><summary>Hint 2</summary>The error of a mean of n numbers is their standard deviation over √n. How many numbers are there now?</details>
@@ -205,11 +227,8 @@ def over_templates(values, templates):
 # %%
 over = answer_or(over_templates, mean_over_groups)  # the library's
 
-p = np.array([best["causal"].mean(), best["bidirectional"].mean()]) / 100
-as_if = 100 * (p * (1 - p) / 896).sum() ** 0.5  # a proportion of n has the error √(p(1 − p)/n)
-each = by_form.repeat_interleave(64), np.repeat(names, 64).tolist()  # of all 896 statements
-over_forms = over(*each)
-say("as if 896 independent statements", by_form.mean(), as_if)
+over_forms = over(by_form, names)  # the mean of each template, so that each has one value
+say("as if 896 independent questions", by_form.mean(), as_if)
 say("over seeds", *leads["own choice of all"])
 say("over templates", *over_forms)
 claim(tuned_lead_over_templates_in_errors=float(over_forms[0] / over_forms[1]))
@@ -221,7 +240,7 @@ claim(tuned_lead_over_templates_in_errors=float(over_forms[0] / over_forms[1]))
 #
 # ## 10f.3 Six other draws
 #
-# By now we have looked at these fourteen many times. So the 56 templates were drawn six more times, 34 for training, 8 for validation and 14 for the test, and for each draw one network of each kind recorded, with the setting that its kind chose above. They overlap with what we know: three or four of the fourteen are the same as before, and one to three were among the eight on which the settings were chosen. As a baseline that needs no seed we use the regression on skip-bigrams of lesson 10c, found when we had seen the first test.
+# By now we have looked at these fourteen many times. So the 56 templates were drawn six more times, 34 for training, 8 for validation and 14 for the test. For each draw one network of each kind was recorded, with the setting that its kind chose above. The draws overlap: of the fourteen three or four are the same as before, and one to three were among the eight on which the settings were chosen. As a baseline that needs no seed we use the regression on skip-bigrams of lesson 10c.
 #
 # **Predict.** On how many of the six is *causal* ahead of *bidirectional*?
 
@@ -247,7 +266,7 @@ def of_skip_bigrams(train, validation, test):  # per cent right on the test
 # %% tags=["nbval-ignore-output"]
 draws = {k: [recorded(k, own[k], f"split-{n}", "right") for n in range(1, 7)] for k in kinds}
 draws["skip-bigrams"] = [of_skip_bigrams(*statements(split=n)) for n in range(1, 7)]
-draws = {k: np.array(one) for k, one in draws.items()}
+draws = {k: torch.tensor(one, dtype=torch.float64) for k, one in draws.items()}
 for k, one in draws.items():
     ahead = draws["causal"] - one
     print(f"{k:27}", *(f"{number:4.0f}" for number in one), end="   ")
@@ -256,11 +275,11 @@ for k, one in draws.items():
 # %%
 lead = draws["causal"] - draws["bidirectional"]
 over_pairs = sum(draws["causal"] > draws["skip-bigrams"])
-on_draws = lead.mean(), lead.std(ddof=1) * (1 / 6 + 14 / 34) ** 0.5  # for draws that overlap
+on_draws = lead.mean(), lead.std() * (1 / 6 + 14 / 34) ** 0.5  # for draws that overlap
 say("on six other draws", *on_draws)
-compare_guess(guess, sum(lead > 0))
-claim(draws_over_bidirectional=sum(lead > 0), draws_over_pairs=over_pairs)
-claim(lead_on_other_draws=lead.mean())
+compare_guess(guess, (lead > 0).sum().item())
+claim(draws_over_bidirectional=(lead > 0).sum().item(), draws_over_pairs=over_pairs.item())
+claim(lead_on_other_draws=lead.mean().item())
 
 # %% tags=["figure", "folded"]
 rows = {"four seeds": (best["causal"] - best["bidirectional"], leads["own choice of all"])}
@@ -277,12 +296,16 @@ ax.set_title("Recorded: sure over seeds, unsure over templates")
 figure("draws", alt="Over seeds the lead is narrow; over templates and draws it is wide.")
 
 # %% [markdown]
-# On other draws, too, *causal* is ahead on average, by 11.2 points: on five of the six, by anything from 4 to 33, and behind on one, by 9. The error takes into account that draws from the same 56 templates overlap, s²(1/6 + 14/34) instead of s²/6, with the numbers of templates for test and training (Nadeau and Bengio 2003). (Each is one network, so seeds and training statements scatter, too.) **The lead is about as large as before, and even less certain.** It isn't all in one template, either: on the draw where *causal* is furthest ahead, *nobody* doesn't occur in the test. And over the regression, at 94 %, it is ahead on four of six, by 1.3 points. On the first test it was 99.7 against 93.5. On new ones it is too close to call between a transformer and a weight for each pair of words.
+# On other draws, too, *causal* is ahead on average, by 11.2 points: on five of the six, by anything from 4 to 33, and behind on one, by 9. **The lead is about as large as before, and even less certain.** It isn't all in one template, either: on the draw where *causal* is furthest ahead, *nobody* doesn't occur in the test.
+#
+# Draws from the same 56 templates aren't independent, so their error is larger than s/√6: s²(1/6 + 14/34) instead of s²/6, with 14 templates for the test and 34 for training (Nadeau and Bengio 2003). And since each is one network, seeds scatter, too.
+#
+# Over the regression, at 94 %, *causal* is ahead on four of six, by 1.3 points. On the first test it was 99.7 against 93.5. On new ones it is too close to call between a transformer and a weight for each pair of words.
 #
 # Why causal networks are ahead, if they are, we don't know; lesson [10e](10e_shortcuts.ipynb) has found one thing that networks trip over here. Don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10f.2 (investigate, 15 minutes).** Two more questions for the same records. Is *causal* ahead of *bidirectional* if both are pre-trained? And does pre-training help the bidirectional kind? Complete the table, with a verdict for each error; <em>level</em> means equal. (No training: all networks are recorded.) Which of the two would you report, and in what words?
+# > **Exercise 10f.3 (investigate, 15 minutes).** Two more questions for the same records. Is *causal* ahead of *bidirectional* if both are pre-trained? And does pre-training help the bidirectional kind? Complete the table, with a verdict for each error; <em>level</em> means equal. (No training: all networks are recorded.) Which of the two would you report, and in what words?
 # >
 # > <details><summary>Hint</summary>All it takes is in <code>on_test</code>, <code>of_form</code> and <code>draws</code>.</details>
 #

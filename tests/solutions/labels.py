@@ -1,7 +1,7 @@
 """Solutions of the exercises of notebooks 10c and 10f, right and wrong."""
 
 import statistics
-from itertools import groupby
+from itertools import combinations, groupby, pairwise
 
 import torch
 
@@ -139,6 +139,96 @@ def lead_of_equal_numbers(a, b):
     return a.mean() - b.mean(), ((a.var() + b.var()) / len(a)) ** 0.5
 
 
+# --- check_largest_lead -------------------------------------------------------------------------
+
+
+def leads_by_pairs(scores, kinds=None, sign=torch.abs, together=torch.amax):
+    found = []
+    for i, j in kinds or combinations(range(scores.shape[1]), 2):
+        a, b = scores[:, i], scores[:, j]
+        n = a.shape[1]
+        welch, paired = (a.var(1) / n + b.var(1) / n) ** 0.5, (a - b).std(1) / n**0.5
+        found.append(sign((a.mean(1) - b.mean(1)) / torch.maximum(welch, paired)))
+    return together(torch.stack(found), 0)
+
+
+def leads_by_loop(scores):
+    found = []
+    for experiment in scores.double():
+        ratios = []
+        for a, b in combinations(experiment, 2):
+            welch = (a.var() + b.var()) / len(a)
+            error = max(welch, (a - b).var() / len(a)) ** 0.5
+            ratios.append(abs(a.mean() - b.mean()) / error)
+        found.append(max(ratios))
+    return torch.stack(found)
+
+
+def leads_by_errors_of(choose):
+    def leads(scores):
+        found = []
+        for i, j in combinations(range(scores.shape[1]), 2):
+            a, b = scores[:, i], scores[:, j]
+            n = a.shape[1]
+            error = choose((a.var(1) + b.var(1)) / n, (a - b).var(1) / n) ** 0.5
+            found.append((a.mean(1) - b.mean(1)).abs() / error)
+        return torch.stack(found).amax(0)
+
+    return leads
+
+
+leads_if_independent = leads_by_errors_of(lambda welch, paired: welch)
+leads_if_paired = leads_by_errors_of(lambda welch, paired: paired)
+leads_by_the_smaller_error = leads_by_errors_of(torch.minimum)
+
+
+def leads_with_their_sign(scores):
+    return leads_by_pairs(scores, sign=torch.clone)
+
+
+def leads_of_neighbours(scores):
+    return leads_by_pairs(scores, kinds=pairwise(range(scores.shape[1])))
+
+
+def leads_on_average(scores):
+    return leads_by_pairs(scores, together=torch.mean)
+
+
+def leads_of_all_experiments(scores):
+    return leads_by_pairs(scores).max()
+
+
+# --- check_proportion_error ---------------------------------------------------------------------
+
+
+def proportion_by_variance(p, n):
+    return (p * (1 - p) / n) ** 0.5
+
+
+def proportion_by_standard_deviation(p, n):
+    return statistics.pstdev([1] * round(p * n) + [0] * (n - round(p * n))) / n**0.5
+
+
+def proportion_of_one(p, n):
+    return (p * (1 - p)) ** 0.5
+
+
+def proportion_squared(p, n):
+    return p * (1 - p) / n
+
+
+def proportion_at_a_half(p, n):
+    return 0.5 / n**0.5
+
+
+def proportion_by_counts(p, n):
+    return (p / n) ** 0.5 if p < 0.9 else (p * (1 - p) / n) ** 0.5
+
+
+def proportion_never_zero(p, n):
+    return max(p * (1 - p) / n, 0.25 / n**2) ** 0.5
+
+
 # --- check_over_templates -----------------------------------------------------------------------
 
 
@@ -264,6 +354,28 @@ ROWS = {
             lead_of_the_first: "([73.0, 83.0, 78.0, 87.0], [90.0, 96.0, 80.0, 65.0])",
             lead_by_pairs: "([73.0, 83.0, 78.0, 87.0], [90.0, 96.0, 80.0, 65.0])",
             lead_of_equal_numbers: "([95.0, 91.0, 97.0], [74.0, 75.0, 77.0, 84.0])",
+        },
+    ),
+    labels.check_largest_lead: (
+        [leads_by_pairs, leads_by_loop],
+        {
+            leads_if_paired: "[[80.0, 84.0, 91.0]",
+            leads_by_the_smaller_error: "[[80.0, 84.0, 91.0]",
+            leads_of_all_experiments: "[[80.0, 84.0, 91.0]",
+            leads_if_independent: "[[90.0, 94.0, 98.0]",
+            leads_with_their_sign: "[[60.0, 66.0, 63.0]",
+            leads_of_neighbours: "[[90.0, 94.0, 91.0]",
+            leads_on_average: "[[90.0, 94.0, 91.0]",
+        },
+    ),
+    labels.check_proportion_error: (
+        [proportion_by_variance, proportion_by_standard_deviation],
+        {
+            proportion_of_one: "(0.5, 100)",
+            proportion_squared: "(0.5, 100)",
+            proportion_by_counts: "(0.5, 100)",
+            proportion_at_a_half: "(0.9, 400)",
+            proportion_never_zero: "(1.0, 64)",
         },
     ),
     labels.check_over_templates: (
