@@ -362,12 +362,12 @@ guess = None  # per cent; chance is 50
 
 # %% tags=["nbval-ignore-output"]
 early = [one for one in train if len(one.text.split()) <= 11]  # the first word is at 1
-groups = {"without ‘but’": [one for one in early if " but " not in one.text]}
-for name, start in (
-    ("tasty but we expected dry", "the {s} was"),
-    ("we expected dry but tasty", "{w} exp"),
-):
-    groups[name] = [o for o in early if " but " in o.text and o.template.startswith(start)]
+but = [one for one in early if " but " in one.text]
+groups = {
+    "without ‘but’": [one for one in early if " but " not in one.text],
+    "tasty but we expected dry": [one for one in but if one.template.startswith("the")],
+    "we expected dry but tasty": [one for one in but if not one.template.startswith("the")],
+}
 by_gaps = {
     name: np.array([with_gaps(part, [1] * n) for n in range(4)]) for name, part in groups.items()
 }

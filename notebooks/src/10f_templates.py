@@ -197,7 +197,7 @@ ax.set(xlabel="right (%)", title="Recorded: three account for most of the lead")
 figure("by-template", alt="Causal is ahead by 24, 39 and 94 on three; elsewhere by little.")
 
 # %% [markdown]
-# **One template accounts for more than half of the lead**, *nobody found the cake dry today*, on which the bidirectional networks are nearly always wrong. (In training the same words stood in another order, *today nobody found the cake dry*; lesson 10e is about that.) Three account for nearly nine tenths. So statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896.
+# **One template accounts for more than half of the lead**, *nobody found the cake dry today*, on which the bidirectional networks are nearly always wrong. (In training the same words stood in another order, *today nobody found the cake dry*; lesson 10e is about that.) Three account for nearly nine tenths. Statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896.
 #
 # To be fair to the fourteen, average within each first, and then ask how far the averages scatter. With equally many statements in each, that is a **clustered standard error** (Miller 2024).
 
