@@ -58,7 +58,7 @@ def test_every_check_has_its_row():
 @pytest.mark.parametrize(("check", "right"), RIGHT)
 def test_a_right_solution_is_accepted(check, right, capsys):
     check(right)
-    assert re.fullmatch(rf"✓ {right.__name__}: right in all \d cases\n", capsys.readouterr().out)
+    assert re.fullmatch(rf"✓ {right.__name__}: right in all \d+ cases\n", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(("check", "wrong", "call"), WRONG)

@@ -11,7 +11,7 @@ from statsmodels.api import OLS
 from coursekit.evaluate.seeds import (
     compare_means,
     compare_seeds,
-    largest_lead,
+    largest_difference,
     mean_over_groups,
     proportion_error,
 )
@@ -53,20 +53,20 @@ def test_seeds_are_two_or_more_of_each(n, m):
         compare_seeds(torch.ones(2, n), torch.ones(2, m))
 
 
-def test_the_largest_lead_is_that_of_some_pair_in_either_direction():
+def test_the_largest_difference_is_that_of_some_pair_in_either_direction():
     """Against all ordered pairs of kinds, one experiment at a time."""
     scores = torch.randn(5, 4, 3, generator=torch.Generator().manual_seed(0))
     expected = []
     for one in scores:
         found = [compare_seeds(a, b) for a, b in permutations(one, 2)]
         expected.append(max((lead / error).item() for lead, error in found))
-    assert largest_lead(scores).tolist() == pytest.approx(expected, rel=1e-9)
-    assert largest_lead(scores[:, :2]).shape == (5,)
+    assert largest_difference(scores).tolist() == pytest.approx(expected, rel=1e-9)
+    assert largest_difference(scores[:, :2]).shape == (5,)
 
 
-def test_one_kind_leads_no_other():
-    with pytest.raises(ValueError, match="1 kinds: a lead takes two or more"):
-        largest_lead(torch.ones(1, 3))
+def test_one_kind_differs_from_no_other():
+    with pytest.raises(ValueError, match="1 kinds: a difference takes two or more"):
+        largest_difference(torch.ones(1, 3))
 
 
 @pytest.mark.parametrize(("p", "n"), [(0.9, 896), (0.25, 7)])

@@ -58,8 +58,8 @@ def compare_seeds(
     return (a - b).mean(-1), (variance / n).sqrt()
 
 
-def largest_lead(scores: Float[Tensor, "... K S"]) -> Float[Tensor, "..."]:
-    """Return the largest lead of any of K kinds over any other, in standard errors.
+def largest_difference(scores: Float[Tensor, "... K S"]) -> Float[Tensor, "..."]:
+    """Return the largest difference of any two of K kinds, in standard errors.
 
     Args:
         scores: one for each kind and seed.
@@ -68,15 +68,15 @@ def largest_lead(scores: Float[Tensor, "... K S"]) -> Float[Tensor, "..."]:
         ValueError: if there are fewer than two kinds or seeds.
 
     Example:
-        >>> largest_lead(torch.tensor([[2.0, 2.0], [4.0, 6.0], [3.0, 5.0]]))
+        >>> largest_difference(torch.tensor([[2.0, 2.0], [4.0, 6.0], [3.0, 5.0]]))
         tensor(3., dtype=torch.float64)
     """
     if scores.shape[-2] < 2:
-        raise ValueError(f"{scores.shape[-2]} kinds: a lead takes two or more")
+        raise ValueError(f"{scores.shape[-2]} kinds: a difference takes two or more")
     found = []
     for a, b in combinations(scores.unbind(-2), 2):
-        lead, error = compare_seeds(a, b)
-        found.append((lead / error).abs())
+        difference, error = compare_seeds(a, b)
+        found.append((difference / error).abs())
     return torch.stack(found).amax(0)
 
 

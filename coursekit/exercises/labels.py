@@ -9,7 +9,7 @@ from torch import Tensor
 
 from coursekit.evaluate.seeds import (
     compare_means,
-    largest_lead,
+    largest_difference,
     mean_over_groups,
     proportion_error,
 )
@@ -31,24 +31,26 @@ def check_our_pool(solution: Callable[[Tensor, Tensor, str], Tensor]) -> None:
     agree(with_gradients(solution, "vectors"), with_gradients(pool, "vectors"), cases)
 
 
-def check_lead(solution: Callable[[Tensor, Tensor], tuple[float, float]]) -> None:
-    """Check a lead of one mean over another, and its standard error."""
+def check_difference(solution: Callable[[Tensor, Tensor], tuple[float, float]]) -> None:
+    """Check a difference of two means, and its standard error."""
     cases = [
         (torch.tensor([90.0, 80.0]), torch.tensor([70.0, 70.0])),
         (torch.tensor([73.0, 83.0, 78.0, 87.0]), torch.tensor([90.0, 96.0, 80.0, 65.0])),
         (torch.tensor([95.0, 91.0, 97.0]), torch.tensor([74.0, 75.0, 77.0, 84.0])),
     ]
-    agree(_named(solution, "lead"), _named(compare_means, "lead"), cases, tolerance=1e-5)
+    agree(
+        _named(solution, "difference"), _named(compare_means, "difference"), cases, tolerance=1e-5
+    )
 
 
-def check_largest_lead(solution: Callable[[Tensor], Tensor]) -> None:
-    """Check the largest lead of any kind over any other, in standard errors."""
-    together = [[[80.0, 84.0, 91.0], [70.0, 73.0, 82.0]], [[90.0, 96.0, 99.0], [88.0, 92.0, 97.0]]]
-    apart = [[[90.0, 94.0, 98.0], [88.0, 86.0, 81.0]]]
+def check_largest_difference(solution: Callable[[Tensor], Tensor]) -> None:
+    """Check the largest difference of any two kinds, in standard errors."""
+    both = [[[80.0, 84.0, 91.0], [70.0, 73.0, 82.0]], [[90.0, 94.0, 98.0], [88.0, 86.0, 81.0]]]
     behind = [[[60.0, 66.0, 63.0], [90.0, 89.0, 94.0]]]
-    outer = [[[90.0, 94.0, 91.0], [82.0, 79.0, 88.0], [71.0, 77.0, 70.0]]]
-    cases = [(torch.tensor(one),) for one in (together, apart, behind, outer)]
-    agree(solution, largest_lead, cases, tolerance=1e-5)
+    inner = [[98.0, 69, 62, 96], [69.0, 87, 92, 74], [75.0, 71, 97, 62], [75.0, 85, 82, 72]]
+    apart = [[92, 91, 68, 94, 67], [69, 92, 88, 80, 66], [65, 64, 97, 97, 63], [88, 95, 79, 91, 97]]
+    cases = [(torch.tensor(one).float(),) for one in (both, behind, [inner], [apart])]
+    agree(solution, largest_difference, cases, tolerance=1e-5)
 
 
 def check_proportion_error(solution: Callable[[float, int], float]) -> None:

@@ -29,7 +29,7 @@ def check_leave_gap(solution: Callable[[Tensor, int, int], Tensor]) -> None:
         (torch.tensor([[True, True, True], [True, True, False]]), 1, False),
         (torch.tensor([[True, False]]), 1, True),
         (torch.tensor([[1, 7]]), 2, 0),
-        (torch.tensor([[1, 7], [1, 9]]), 0, 0),
+        (torch.tensor([[1, 7], [1, 9], [1, 5]]), 0, 0),
     ]
     agree(watch_arguments(solution, "x"), insert_gap, cases, same_dtype=True)
 
@@ -57,6 +57,12 @@ def check_exchange(solution: Callable[[str], str]) -> None:
         "people grumbled because they had a torn letter .",
         "everyone was pleased because it was not a foggy walk .",
         "it was a foggy walk so the guests went home .",
+        "people smiled because we had a sunny walk .",
+        "everyone was annoyed because we had a foggy walk .",
+        "the guests went home because the walk was foggy .",
+        "we had a torn letter so people grumbled .",
+        "it was a sunny walk so everyone was pleased .",
+        "the walk was sunny so the guests came again .",
         "we found the soup stale today .",
     )
     agree(solution, swap_reaction, [(text,) for text in texts])

@@ -243,28 +243,28 @@ for row, k in enumerate(kinds):
 figure("four-kinds", alt="Dots of four kinds overlap; three means are close, one is ahead.")
 
 # %% [markdown]
-# Each dot is a network, each bar a mean with its standard error. (The dots depend a little on the machine, so yours may differ from the text.) **Networks of one kind, which differ in nothing but the seed, scatter by 8 points**: that is their standard deviation, all four kinds together. The four means scatter by 7. Even if all kinds were equally good, the means of four such networks would scatter by 8/√4 = 4. So some of the 7 is chance. How much?
+# Each dot is a network, each bar a mean with its standard error. (The dots depend a little on the machine, so yours may differ from the text.) **Networks of one kind, which differ in nothing but the seed, scatter by 8 points**: that is their standard deviation, all four kinds together. The four means scatter by 7. Even if all kinds were equally good, the means of four such networks would scatter by 8/√4 = 4. So some of the 7 is chance.
 #
 # ## 10c.3 How certain is a lead?
 #
 # Here is a rule, made before we look. We call a difference of two means **a lead** if it is three standard errors or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate. But an error of what?
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10c.2 (warm-up, 5 minutes).** Write `lead(a, b)`: `a` and `b` are tensors, a score for each seed; they may differ in length. Return the mean of a minus that of b, and the standard error of this difference, the runs being independent (Welch 1938).
+# > **Exercise 10c.2 (warm-up, 5 minutes).** Write `difference(a, b)`: `a` and `b` are tensors, a score for each seed; they may differ in length. Return the mean of a minus that of b, and the standard error of this difference, the runs being independent (Welch 1938).
 # >
 # > <details><summary>Hint</summary>The variance of a mean of n runs is that of one run, divided by n. What is the variance of a difference of two independent numbers?</details>
 
 
 # %% tags=["stub"]
-def lead(a, b): ...  # -> (difference, error)
+def difference(a, b): ...  # -> (difference of the means, its error)
 
 
 # %% tags=["check"]
-exercises.check_lead(lead)
+exercises.check_difference(difference)
 
 
 # %% tags=["solution"]
-def lead(a, b):
+def difference(a, b):
     return a.mean() - b.mean(), (a.var() / len(a) + b.var() / len(b)) ** 0.5
 
 
@@ -274,10 +274,10 @@ def lead(a, b):
 # %%
 from coursekit.evaluate.seeds import compare_means, compare_seeds
 
-compare = answer_or(lead, compare_means)  # the library's
+compare = answer_or(difference, compare_means)  # the library's
 
 
-def lead_and_error(a, b):  # with the larger of the two errors
+def difference_and_error(a, b):  # with the larger of the two errors
     a, b = torch.as_tensor(a), torch.as_tensor(b)
     ahead, welch = compare(a, b)
     paired = (a - b).std() / len(a) ** 0.5
@@ -291,13 +291,15 @@ def say(what, ahead, error):  # with the verdict by our rule
 
 
 a, b = (torch.tensor(score[k]) for k in ("causal", "bidirectional"))
-assert_close(lead_and_error(a, b), tuple(map(float, compare_seeds(a, b))))  # the library agrees
+assert_close(
+    difference_and_error(a, b), tuple(map(float, compare_seeds(a, b)))
+)  # the library agrees
 
 
 # %% tags=["nbval-ignore-output"]
 found = {}
 for first, second in combinations(kinds[::-1], 2):
-    found[first, second] = lead_and_error(score[first], score[second])
+    found[first, second] = difference_and_error(score[first], score[second])
     say(f"{first} over {second}", *found[first, second])
 opening, opening_error = found["causal", "bidirectional"]
 best, best_error = found["causal, pre-trained", "bidirectional, pre-trained"]
@@ -310,7 +312,7 @@ claim(best_over_worst=best, best_over_worst_in_errors=best / best_error)
 # But six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Let chance play: give every network a score from the same normal distribution, and look at all six pairs. Do that ten thousand times.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10c.3 (build, 15 minutes).** Write `our_largest(scores)`. `scores` is (N, K, S): in each of N experiments a score for each of K kinds and S seeds. For each experiment take every pair of kinds, and the lead of one over the other in standard errors, the larger of the two errors. The result is (N,): the largest of these leads, whichever kind is ahead.
+# > **Exercise 10c.3 (build, 15 minutes).** Write `our_largest(scores)`. `scores` is (N, K, S): in each of N experiments a score for each of K kinds and S seeds. For every pair of kinds take the size of the difference of their means, in standard errors, the larger of the two errors. The result is (N,): for each experiment the largest of these.
 # >
 # > <details><summary>Hint 1</summary>Write it for one pair first: <code>scores[:, i]</code> is (N, S), and <code>.var(1)</code> takes one variance for each experiment. <code>combinations(range(K), 2)</code> has all pairs.</details>
 # > <details><summary>Hint 2</summary><code>torch.maximum</code> compares two tensors number by number; <code>torch.stack(…).amax(0)</code> takes the largest of a list of tensors.</details>
@@ -321,7 +323,7 @@ def our_largest(scores): ...  # (N, K, S) -> (N,)
 
 
 # %% tags=["check"]
-exercises.check_largest_lead(our_largest)
+exercises.check_largest_difference(our_largest)
 
 
 # %% tags=["solution"]
@@ -342,9 +344,9 @@ def our_largest(scores):
 guess = None  # of 100
 
 # %%
-from coursekit.evaluate.seeds import largest_lead
+from coursekit.evaluate.seeds import largest_difference
 
-largest = answer_or(our_largest, largest_lead)  # the library's
+largest = answer_or(our_largest, largest_difference)  # the library's
 drawn = torch.randn(10_000, 4, 4, generator=torch.Generator().manual_seed(42))
 by_chance = {"one pair": largest(drawn[:, :2]), "the largest of six": largest(drawn)}
 
@@ -381,11 +383,11 @@ ax.set_title("All kinds equal: six pairs find five times as many leads as one")
 figure("by-chance", alt="At three errors the curve of one pair is at 2 per cent, that of six at 9.")
 
 # %% [markdown]
-# One pair: in 2 of 100. Six pairs: in 9. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. At five errors, as here, it is 1 in 100 with all six. (In the simulation all kinds scatter alike, which ours don't.) So the best kind is better than the worst, as far as seeds go. Which of the others is better, we can't tell.
+# One pair: in 2 of 100. Six pairs: in 9. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. At five errors, as here, it is 1 in 100 with all six. (In the simulation all kinds scatter alike, which ours don't.) So the best kind is better than the worst, as far as seeds go. Why, that doesn't tell: of the two only the causal one had a target at every word. Which of the others is better, we can't tell.
 #
 # ## 10c.4 How far does counting get?
 #
-# Are 80 or 90 % much? For that we need a baseline, without a network. A **bag of words** counts how often each word occurs in a statement, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart: **skip-bigrams**.
+# Are 80 or 90 % much? For that we need a baseline, without a network. A **bag of words** counts how often each word occurs in a statement, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. (And *dry* is bad for a cake and good for a walk.) So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart: **skip-bigrams**.
 
 
 # %%
@@ -453,7 +455,7 @@ compare_guess(guess, right[2])
 claim(words_alone=right[0], bag_accuracy=right[1], pairs_at_any_distance=right[2])
 
 # %% [markdown]
-# A weight for each pair of words: 93.5 %, and **no kind of network is ahead of it**. Which statements does it get right? Look at each test template by itself.
+# A weight for each pair of words: 93.5 %, and **after 1,500 steps no kind of network is ahead of it**. Which statements does it get right? Look at each test template by itself.
 
 # %%
 names = sorted({one.template for one in test})
@@ -497,7 +499,7 @@ print(f"random weights {line(accuracy(one, test) for one in scratch)}")
 print(f"skip-bigrams   {accuracy(counted_few, test):.1f}")
 
 # %% [markdown]
-# About 65 %. Is that better than chance? Four of the fourteen test templates state the outcome, as in *it was a tasty cake so people smiled*. Whoever knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the ten others apart.
+# About 65 %. Is that better than chance? Four of the fourteen test templates name a reaction, as in *it was a tasty cake so people smiled*. Whoever knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the ten others apart.
 #
 # **Predict.** On these ten, how often are the pre-trained networks right?
 
@@ -511,52 +513,51 @@ pre_trained = [
 
 # %% tags=["nbval-ignore-output"]
 with_few = {"skip-bigrams": [counted_few], "random weights": scratch, "pre-trained": pre_trained}
-told = [one for one in test if "{r}" in one.template]
-untold = [one for one in test if "{r}" not in one.template]
+four = [one for one in test if "{r}" in one.template]
+ten = [one for one in test if "{r}" not in one.template]
 
 
-def score_all(part):
+def of_each(part):
     return {k: np.array([accuracy(one, part) for one in some]) for k, some in with_few.items()}
 
 
-on_all, on_told, on_untold = score_all(test), score_all(told), score_all(untold)
-compare_guess(guess, on_untold["pre-trained"].mean())
+on_all, with_reaction, without = of_each(test), of_each(four), of_each(ten)
+compare_guess(guess, without["pre-trained"].mean())
+print(f"{'':14} four with a reaction   ten without")
 for k in with_few:
-    print(
-        f"{k:14} told {on_told[k].mean():5.1f}, untold {on_untold[k].mean():.1f}: {line(on_untold[k])}"
-    )
+    print(f"{k:14} {with_reaction[k].mean():20.1f} {without[k].mean():13.1f}: {line(without[k])}")
 
 # %% tags=["nbval-ignore-output"]
-of_all = lead_and_error(on_all["pre-trained"], on_all["random weights"])
-of_untold = lead_and_error(on_untold["pre-trained"], on_untold["random weights"])
+of_all = difference_and_error(on_all["pre-trained"], on_all["random weights"])
+of_ten = difference_and_error(without["pre-trained"], without["random weights"])
 say("pre-trained over random weights, all templates", *of_all)
-say("the ten that don't state the outcome", *of_untold)
+say("the ten without a reaction", *of_ten)
 claim(gain_with_few_labels=of_all[0], gain_in_standard_errors=of_all[0] / of_all[1])
-claim(gain_where_untold=of_untold[0], gain_where_untold_in_errors=of_untold[0] / of_untold[1])
+claim(gain_where_untold=of_ten[0], gain_where_untold_in_errors=of_ten[0] / of_ten[1])
 claim(
-    random_where_untold=on_untold["random weights"].mean(),
-    pairs_where_untold=on_untold["skip-bigrams"].mean(),
+    random_where_untold=without["random weights"].mean(),
+    pairs_where_untold=without["skip-bigrams"].mean(),
 )
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(7.2, 2.8))[1]
 for row, k in enumerate(with_few):
-    shift = row + np.linspace(-0.15, 0.15, len(on_told[k])) if row else [0]
-    ax.plot(on_told[k], shift, "o", color="0.6")
-    ax.plot(on_untold[k], shift, "o", color="C1" if row else "C0")
+    shift = row + np.linspace(-0.15, 0.15, len(with_reaction[k])) if row else [0]
+    ax.plot(with_reaction[k], shift, "o", color="0.6")
+    ax.plot(without[k], shift, "o", color="C1")
 ax.axvline(50, color="0.4", linestyle=":")
 ax.text(49.5, 2.75, "chance", color="0.4", ha="right", va="center")
-ax.text(98, -0.45, "four templates that\nstate the outcome", color="0.4", ha="right", va="bottom")
-ax.text(52, -0.45, "ten that don't", color="C1", va="bottom")
+ax.text(98, -0.45, "four templates\nwith a reaction", color="0.4", ha="right", va="bottom")
+ax.text(52, -0.45, "ten without", color="C1", va="bottom")
 ax.set_yticks(range(3), list(with_few))
 ax.set(ylim=(3, -1.4), xlim=(40, 102), xlabel="right, new templates (%)")
-ax.set_title("Only the pre-trained networks know more than the reactions")
+ax.set_title("The pre-trained networks know more than the reactions")
 figure("few-labels", alt="Random weights are at chance on ten templates, pre-trained at 59 to 71.")
 
 # %% [markdown]
-# **From random weights the networks know the reactions and nothing else that holds on new templates, like the regression. Pre-trained ones know more**: on the ten other templates 65 %, 12.8 ± 2.9 points above random weights, and above by every seed. On all fourteen that is 8.6 ± 1.7.
+# **From random weights the networks know the reactions and little else, 52 % on the ten other templates. Pre-trained ones know more**: 65 %, 12.8 ± 2.9 points above, and above with every seed. On all fourteen that is 8.6 ± 1.7. (The regression has exactly 50 on the ten. It doesn't guess, though: it has 34 % on *it was not a dry cake today* and 66 on *today it was a tasty cake*, so it goes by the adjective, if weakly. And to choose its `decay` it had 512 labels more.)
 #
-# Is that luck? Eight more seeds, in a separate run, give for all twelve 8.9 ± 1.9 on all templates and 12.9 ± 2.6 on the ten: leads, both, and the numbers to remember. Nor was training from random weights too long: after 500 steps they are right on 64 %, as if they guessed. So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. Across kinds of statement it is less certain, as [side lesson 10f](10f_templates.ipynb) will show for a larger lead.
+# Is that luck? Two more groups of four seeds, in a separate run, gained 8.3 ± 4.6 and 9.7 ± 3.8 on all fourteen. Alone, the first would say nothing, and the second would be a hint: four seeds are few. All twelve together gain 8.9 ± 1.9, and 12.9 ± 2.6 on the ten. These are leads, and the numbers to remember. Nor was training from random weights too long: after 500 steps they are right on 64 %. So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. Across kinds of statement it is less certain, as [side lesson 10f](10f_templates.ipynb) will show for a larger lead.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.4 (investigate, 20 minutes).** Does a bidirectional network gain as much? And how much does the answer depend on how long we train? Complete the table with bidirectional networks, seeds 0 to 3, on all fourteen templates, and give each row its verdict. (Sixteen networks take two minutes or so.)
@@ -574,7 +575,7 @@ figure("few-labels", alt="Random weights are at chance on ten templates, pre-tra
 # |1,000 steps, 500 of them for pre-training|||||
 # |1,500 steps, 500 of them for pre-training|||||
 #
-# > <details><summary>What we found</summary>After 1,000 steps 64.6 ± 1.1 and 68.2 ± 2.1, a gain of 3.6 ± 2.4: we can't tell. After 1,500 63.0 ± 0.8 and 70.9 ± 1.1, a gain of 7.9 ± 1.7: a lead. (On the ten templates that don't state the outcome, 51.6 became 56.4, and 50.1 became 60.2.) So how long we train is a choice, too, and can decide the verdict. Causal networks gain at both lengths, 8.6 ± 1.7 and 10.0 ± 2.3; whether more than bidirectional ones, we can't tell.</details>
+# > <details><summary>What we found</summary>After 1,000 steps 64.6 ± 1.1 and 68.2 ± 2.1, a gain of 3.6 ± 2.4: we can't tell. After 1,500 63.0 ± 0.8 and 70.9 ± 1.1, a gain of 7.9 ± 1.7: a lead. (On the ten templates without a reaction, 51.6 became 56.4, and 50.1 became 60.2.) So how long we train is a choice, too, and can decide the verdict. Causal networks gain at both lengths, 8.6 ± 1.7 and 10.0 ± 2.3; whether more than bidirectional ones, we can't tell.</details>
 
 # %% [markdown]
 # ## What you now have
@@ -582,6 +583,6 @@ figure("few-labels", alt="Random weights are at chance on ten templates, pre-tra
 # - **Which network is better?** Of the two in the beginning we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead.
 # - What to report: several seeds, a standard error, a rule for the verdict that was stated before, and how many pairs were compared.
 # - A baseline without a network, a weight for each pair of words, at 94 %. At this budget no kind of network is ahead of it.
-# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where no reaction tells the outcome. For a bidirectional one the verdict hangs on how long we train.
+# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where there is no reaction. For a bidirectional one the verdict hangs on how long we train.
 #
 # **What still fails.** All networks had the same 1,500 steps, the same learning rate, and the same fourteen test templates. [Side lesson 10f](10f_templates.ipynb) lets each kind choose its settings, and finds a lead of nearly six standard errors that isn't what it seems. And some networks are always wrong about *nobody found the cake dry today*: why, [side lesson 10e](10e_shortcuts.ipynb) asks.

@@ -3,7 +3,7 @@
 #
 # A network has learned from statements such as *today nobody found the cake burnt*, and gets them right: things turned out well. Now leave out *today*. The same network is sure that things turned out badly. What has it learned instead of *nobody*?
 #
-# **Afterwards you can** find out what a network's answer depends on, by changing one thing in a text at a time, read a table of results by template, and mend a network by its data or by its positions.
+# **Afterwards you can** find out what a network's answer depends on, by changing one thing in a text at a time, read a table of results by template, and fix it through its data or through its position encoding.
 #
 # **Before**: lessons 10c (fine-tuning, seeds, skip-bigrams) and 6 (rotary positions).
 #
@@ -12,6 +12,7 @@
 # **Sources**: shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); what the data leave open, McCoy, Min and Linzen (2020) and D'Amour et al. (2022); pairs of texts that differ in one thing, Kaushik, Hovy and Lipton (2020), Gardner et al. (2020); tests by template, Ribeiro et al. (2020); what networks make of absolute positions, Sinha et al. (2022) and Kiyono et al. (2021); rotary positions, Su et al. (2021). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
+from collections import Counter
 from dataclasses import replace
 from itertools import product
 
@@ -139,7 +140,7 @@ axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
 
 # %% [markdown]
-# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Nothing but the seed decided which does.
+# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Nothing but the seed decided which does. (Longer training doesn't settle it. After 6,000 steps, in the records of lesson 10f, the bidirectional ones have 11, 5, 2 and 2 %, the causal ones 53, 95, 36 and 100.)
 #
 # This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.
 #
@@ -147,7 +148,7 @@ figure("equal-in-training", alt="Eight lines start near 100; they end anywhere f
 #
 # ## 10e.2 Change one thing
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. *Nobody found the cake dry* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so everyone was annoyed*. More on that below.)
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*. More on that below.)
 
 
 # %%
@@ -200,12 +201,12 @@ claim(right_with_we=answers["we … (no nobody)"].min())
 # %% [markdown]
 # The last row first. With *we* instead of *nobody* the opposite is true, and all eight know it. So those that have 0 or 4 % with *nobody* say the same of both: they don't look at *nobody* at all.
 #
-# The time at the end matters little: most networks find *nobody found the cake dry* as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake dry* isn't English, and does just as well. (So does *we*, for all networks but one.)
+# The time at the end matters little: most networks find *nobody found the cake fresh* as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake fresh* isn't English, and does just as well. (So does *we*, for all networks but one.)
 #
 # But must it be a word? Something else changes, too, when one comes in front.
 
 # %% tags=["figure", "folded"]
-gone, words = "gap", ["nobody", "found", "the", "cake", "dry", "."]
+gone, words = "gap", ["nobody", "found", "the", "cake", "fresh", "."]
 ax = plt.subplots(figsize=(8.4, 2.1))[1]
 for row, front in enumerate([[], ["today"], [gone]]):
     for at, word in enumerate(["[CLS]", *front, *words]):
@@ -220,7 +221,7 @@ ax.set_title("A word in front moves all the others")
 figure("moved", alt="nobody at position 1, at 2 after today, and at 2 after a gap.")
 
 # %% [markdown]
-# *Nobody* moves from position 1 to position 2. An encoder adds to each token a vector for its position (lesson 10), which is the number of its column, so that to a layer *nobody* at 1 and at 2 are two inputs. So try the third row: move the words and put nothing in front. Leave a gap at position 1, of padding, which no token can attend to. And why stop at one?
+# *Nobody* moves from position 1 to position 2. An encoder adds to each token a vector for its position (lesson 10), which is the number of its column, so that to a layer *nobody* at 1 and at 2 are two inputs. So try the third row: move the words and put nothing in front. Leave a **gap**: insert padding at position 1, which no token can attend to. And why stop at one?
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at` (from 0 to T), that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
@@ -258,8 +259,8 @@ def with_gaps(part, positions, models=None):  # per cent right, for each network
 
 
 # %% tags=["nbval-ignore-output"]
-def at_positions(models=None):  # right with nobody at 1 to 11: (11, networks)
-    return np.array([with_gaps(bare, [1] * n, models) for n in range(11)])
+def at_positions(models=None):  # right with nobody at 1 to 9: (9, networks)
+    return np.array([with_gaps(bare, [1] * n, models) for n in range(9)])
 
 
 moved = at_positions()
@@ -278,7 +279,7 @@ def draw_positions(ax, found, title, asked_at):  # a row for each network
     first, last = asked_at
     box = {"fill": False, "ec": "C2", "lw": 3, "clip_on": False}
     ax.add_patch(plt.Rectangle((first - 1.5, -0.5), last - first + 1, found.shape[1], **box))
-    ax.set_xticks(range(11), range(1, 12))
+    ax.set_xticks(range(9), range(1, 10))
     ax.set_yticks(range(found.shape[1]), [f"seed {k % 4}" for k in range(found.shape[1])])
     ax.grid(visible=False)
     ax.set(title=title, xlabel="position of ‘nobody’")
@@ -291,7 +292,7 @@ axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks ab
 figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was the positions. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. It isn't the position of *nobody* alone, either. With the gap *behind* it, it stays at 1 while the other words move, and the mean rises from 35 to 68 %.
+# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. (Of the 24, 13 went well and 11 badly, so 54 and 46 % are what a constant answer gets. At 9 the statement ends at 14, as the longest training statements do.) And the other words count, too: with the gap *behind* *nobody*, it stays at 1 while they move, and the mean rises from 35 to 68 %.
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
@@ -335,6 +336,7 @@ with_reaction = [one for one in train if one.template == form]
 exchanged = [replace(one, text=turn(one.text)) for one in with_reaction]  # nobody's label
 print(with_reaction[0].text, exchanged[0].text, sep="\n")
 by_nobody = with_gaps(exchanged, [])  # right is what nobody says, wrong what the reaction says
+print("as in training:", with_gaps(with_reaction, []).round())
 print("with nobody, against the reaction:", by_nobody.round())
 wins = by_nobody.max() < 35, by_nobody.min() > 65
 follow = (
@@ -344,7 +346,7 @@ compare_guess(guess, follow)
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# The reaction, in all eight, also in the three that know *nobody* at position 1. In training it always agrees with *nobody*, and is easier to learn, so a network needs nothing else. This is **shortcut learning**. (In [a separate run](../tests/test_encoder_lesson.py) the reactions of these statements were drawn at random, and told nothing. Then six of the eight knew *nobody* at position 1, not three.)
+# The reaction, in all eight, even in the three that know *nobody* at position 1. In training it always agrees with *nobody*, so a network needs nothing else there. This is **shortcut learning**.
 #
 # ## 10e.3 Is it only *nobody*?
 #
@@ -371,9 +373,15 @@ groups = {
 by_gaps = {
     name: np.array([with_gaps(part, [1] * n) for n in range(4)]) for name, part in groups.items()
 }
-print(f"{'mean of eight (%), by gaps in front':36} 0   1   2   3")
+print(f"{'right (%), gaps in front':26} bidirectional      causal")
 for name, one in by_gaps.items():
-    print(f"{name:26} {len(groups[name]):5}   ", *(f"{mean:3.0f}" for mean in one.mean(1)))
+    means = np.concatenate([one[:, :4].mean(1), one[:, 4:].mean(1)])
+    print(
+        f"{name:26}",
+        *(f"{mean:3.0f}" for mean in means[:4]),
+        "  ",
+        *(f"{mean:3.0f}" for mean in means[4:]),
+    )
 without, first, second = by_gaps.values()  # each (gaps, networks)
 compare_guess(guess, first[2, :4].mean())
 claim(first_but_with_two_gaps=first[2, :4].max())
@@ -390,11 +398,28 @@ for ax, (name, found) in zip(axes, by_gaps.items(), strict=True):
     ax.set(xlabel="gaps in front", ylim=(-4, 104), xticks=range(4))
 axes[0].legend(loc="lower left")
 axes[0].set_ylabel("right (%), training statements")
-axes[0].figure.suptitle("Moved, they take what was expected for what happened")
+axes[0].figure.suptitle("Moved, they mix up what was expected and what happened")
 figure("learned", alt="Without but the lines stay high; with but they fall, many of them to 0.")
 
 # %% [markdown]
-# **Moved by two positions, all four bidirectional networks are *always* wrong about the first template**, which in training they always get right. They take the expected cake for the real one. Of eight networks two, both causal, still know better. So it isn't only *nobody*: they have learned statements at their positions. With three gaps 39 % of the statements with *but* are right, and 82 % of the others. Sinha et al. (2022) find it in large models, too: sentences that begin at another position are handled less accurately.
+# **Moved by two positions, all four bidirectional networks are *always* wrong about the first template**, which in training they always get right. Of the causal ones two are, too. So it isn't only *nobody*: they have learned statements at their positions. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
+#
+# Do they take the expected cake for the real one? Or go by the later adjective? The second template could tell, and says neither: moved by two, it is still right more often than not. There is another candidate. Where does *but* stand in training, and what comes before it?
+
+
+# %%
+def about_but(one):  # the position of but, and what comes first
+    before = one.text.split(" but ")[0].split()
+    hoped = {"expected", "thought", "should"} & {*before}
+    return len(before) + 1, "expected" if hoped else "happened"
+
+
+found = Counter(about_but(one) for one in train if " but " in one.text)
+for (at, first), n in sorted(found.items()):
+    print(f"‘but’ at {at}: first what {first}, {n} statements")
+
+# %% [markdown]
+# With *but* at 5, what happened always comes first; at 7 and 8 it always comes second. Two gaps move the first template's *but* from 5 to 7. So a network that goes by the position of *but* would be wrong about it, all the time. (It isn't the whole story: with *but* at 8, the second template should stay right, and does only in part.)
 #
 # So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -429,7 +454,7 @@ for (row, column), one in np.ndenumerate(table[order]):
     color = "white" if abs(one - 50) > 30 else "black"
     ax.text(column, row, f"{one:.0f}", ha="center", va="center", fontsize=8, color=color)
 ax.set_yticks(range(14), [forms[i].format(**words)[:-2] for i in order], fontsize=9)
-ax.set_xticks(range(9), ["pairs", *(list(range(4)) * 2)], fontsize=9)
+ax.set_xticks(range(9), ["skip-\nbigrams", *(list(range(4)) * 2)], fontsize=9)
 for k, name in enumerate(networks):
     ax.text(2.5 + 4 * k, -0.7, name, ha="center", fontsize=10)
 for edge in (0.5, 4.5):
@@ -440,9 +465,7 @@ ax.set_title("For some questions the seed decides", pad=24)
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. The pairs are right about *nobody* in 81 % of cases. (We thought of pairs at any distance after looking at this test, see 10c.)
-#
-# <details><summary>Does longer training settle it?</summary>Networks of the same kinds, recorded for lesson 10f, have learned for 6,000 steps. On <em>nobody</em> the causal ones are better then, with 53, 95, 36 and 100 %, and the bidirectional ones worse: 11, 5, 2 and 2.</details>
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. Skip-bigrams are right about *nobody* in 81 % of cases. (We thought of them after looking at this test, see 10c.)
 
 # %% [markdown]
 # **Your turn.** Write statements, and the eight networks vote. (Words that they don't know are left out, which moves the others: look at what is printed.) Can you find one on which they disagree?
@@ -463,7 +486,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # ## 10e.4 Say what doesn't matter
 #
-# How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) shift their texts. Adding changed copies of the data is called **data augmentation**.
+# How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) do. (They move each text by a number of its own.) Adding changed copies of the data is called **data augmentation**.
 
 # %% tags=["nbval-ignore-output"]
 timed = [one for one in train if "{t}" in one.template]
@@ -488,7 +511,7 @@ guess = None  # per cent
 # %% tags=["nbval-ignore-output"]
 everywhere = at_positions(shaken)
 compare_guess(guess, everywhere[6].mean())
-claim(right_on_nobody_where_shown=everywhere[:9].min(), right_beyond=everywhere[9:].min())
+claim(right_on_nobody_where_shown=everywhere.min())
 claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 
 
@@ -496,11 +519,11 @@ claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 axes = plt.subplots(1, 2, figsize=(9.6, 2.6), sharey=True)[1]
 draw_positions(axes[0], moved[:, :4], "as training was", (2, 3))
 draw_positions(axes[1], everywhere, "with short statements and gaps", (1, 9))
-axes[0].figure.suptitle("Right (%): a cure by data cures what it shows (frame)")
+axes[0].figure.suptitle("Right (%): with more data, wherever training asks (frame)")
 figure("fixed", alt="Before, red and blue; with short statements and gaps all blue from 1 to 9.")
 
 # %% [markdown]
-# **96 % or more at all positions from 1 to 9, in all four**: wherever the label now depends on *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) At 10 they scatter again, at 11 less. So a cure by data is sure only of what it shows. And it takes more training: in as many steps as before they have learned only 90 % of their training statements.
+# **96 % or more at all positions from 1 to 9, in all four**: wherever the label now depends on *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) It has a price: in as many steps as before they have learned only 90 % of their training statements.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
@@ -524,52 +547,57 @@ figure("fixed", alt="Before, red and blue; with short statements and gaps all bl
 turned = [learn(rotary(attend), seed, positions=None) for seed in range(4)]  # None: none are added
 
 # %% [markdown]
-# **Predict.** With three gaps in front, bidirectional networks got more than a third of their training statements wrong. And these?
+# **Predict.** Of the training statements that end by 11, bidirectional networks got a quarter wrong with three gaps in front. And these?
 
 # %% tags=["predict"]
 guess = None  # per cent right
 
 # %% tags=["nbval-ignore-output"]
-by_distance = at_positions(turned)
-rest = [one for one in test if one not in asked]
-others = [one for one in rest if shorten(one.text) not in familiar]  # with no time, either
-new = {}
 kinds = {"learned positions": networks["bidirectional"], "with more data": shaken}
 kinds["rotary"] = turned
+rest = [one for one in test if one not in asked]
+parts = {"test": rest, "validation": validation}  # without what training has, but for a time
+parts = {k: [o for o in part if shorten(o.text) not in familiar] for k, part in parts.items()}
+print(f"{'right (%)':17} ends by 11, moved by 3;  new: test, validation;  nobody … today")
+new, end = {}, {}
 for name, models in kinds.items():
-    known, away = (with_gaps(train, [1] * n, models).mean() for n in (0, 3))
-    new[name] = torch.tensor(with_gaps(others, [], models))
-    print(
-        f"{name:17} training {known:.0f} %, with three gaps {away:.0f}, new {new[name].mean():.0f}"
-    )
+    known, away = (with_gaps(early, [1] * n, models).mean() for n in (0, 3))
+    new[name] = {k: torch.tensor(with_gaps(part, [], models)) for k, part in parts.items()}
+    end[name] = with_gaps(reword(back="today"), [], models)
+    means = [known, away, *(one.mean() for one in new[name].values())]
+    print(f"{name:17}", *(f"{one:6.0f}" for one in (*means, *end[name])))
 compare_guess(guess, away)
-ahead, error = compare_seeds(new["rotary"], new["learned positions"])  # as in 10c
-print(f"{len(others)} new: rotary ahead by {ahead:.1f} ± {error:.1f}")
-print(f"a gap behind nobody: {with_gaps(bare, [2], turned).mean():.0f} %")
+
+# %% tags=["nbval-ignore-output"]
+by_distance, behind = at_positions(turned), with_gaps(bare, [2], turned).mean()
+ahead = {k: compare_seeds(new["rotary"][k], new["learned positions"][k]) for k in parts}
+for k, (lead, error) in ahead.items():
+    print(f"{len(parts[k])} of {k}: rotary ahead of learned positions by {lead:.1f} ± {error:.1f}")
+print(f"rotary: nobody at 1 {by_distance[0].round()}, with a gap behind it {behind:.0f}")
 claim(rotary_on_nobody=by_distance.min(), rotary_with_three_gaps=away)
-claim(rotary_lead_in_errors=float(ahead / error))
+claim(rotary_lead_in_errors=float(ahead["test"][0] / ahead["test"][1]))
+claim(rotary_lead_on_validation=float(ahead["validation"][0]))
+claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
+claim(more_data_with_the_time_at_the_end=end["with more data"].min())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(9.6, 2.7), width_ratios=(3, 2))[1]
 draw_positions(axes[0], by_distance, "rotary: ‘nobody’, right (%)", (2, 3))
-for row, one in enumerate(new.values()):
-    axes[1].plot(one, [row] * 4, "o", color=["C0", "0.5", "C1"][row], alpha=0.7)
-    axes[1].plot(one.mean(), row + 0.25, "|", color="black", markersize=12)
+for row, both in enumerate(new.values()):
+    for shift, marker, one in zip((-0.15, 0.2), "os", both.values(), strict=True):
+        axes[1].plot(one, [row + shift] * 4, marker, color=f"C{row}", alpha=0.7)
+        axes[1].plot(one.mean(), row + shift, "|", color="black", markersize=16)
 axes[1].set_yticks(range(3), [name.replace(" ", "\n", 1) for name in new])
-axes[1].set(title="other new statements", xlabel="right (%)", ylim=(2.6, -0.5), xlim=(70, 102))
+axes[1].set(title="new: test ●, validation ■", xlabel="right (%)", ylim=(2.6, -0.5), xlim=(64, 102))
 axes[0].figure.suptitle("Rotary positions know it everywhere, from the same data")
 figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
 
-# %% tags=["nbval-ignore-output"]
-end = {name: with_gaps(reword(back="today"), [], models) for name, models in kinds.items()}
-for name, one in end.items():
-    print(f"{name:17} nobody … today:", *(f"{number:4.0f}" for number in one))
-claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
-
 # %% [markdown]
-# **Nothing was added to the data, and *nobody* is known at every position**, 88 % of the time or more. With three gaps in front they know their training statements as well as without, for a gap in front changes only the distance from `[CLS]`; one behind *nobody*, which changes more, leaves 86 %. (Causal networks gain as much: with <code>learn(rotary(attend_past), seed, positions=None)</code>, in a separate run, 79 % or more at every position.) On the other new statements they are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint. (Over seeds; the templates are few, see lesson 10f.)
+# **With the old data *nobody* is known at position 1, too**, 88 % of the time or more, though no label there depended on it. (At the other positions it is nearly the same by design, since only the distance from `[CLS]` changes. A gap *behind* *nobody* changes more, and leaves 86 %.) And statements that they have learned stay known wherever they stand.
 #
-# And *nobody found the cake dry today*, where the lesson began? Three of the four are right about it now. The fourth, which is always right without *today*, gets 42 % with it, and why we don't know: in training times do stand at the end, but never with *nobody*. So positions were most of the fault, not all of it. (We found the fault by looking at the test. Whether these networks are better on questions that no one here has looked at, only such questions can tell us.)
+# On other new statements rotary networks are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint. Is that because we have looked at this test so often? The validation set has eight other templates, and nothing here was chosen on it. There they are ahead by 6.6 ± 3.3: a hint, too. (Over seeds; the templates are few, see lesson 10f.)
+#
+# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, 96 % or more, though training never has a time at the end with *nobody*. With rotary positions three of four are; the fourth, which is always right without *today*, gets 42 % with it, and why we don't know. So neither cure is better in all: more data for *nobody*, rotary positions for the rest. Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
@@ -591,8 +619,8 @@ claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* in statements that lie where training had them, with *nobody* at 2 or 3; elsewhere it depends on the seed, and at 1, 6 and 7 half of them go by the adjective. Moved by two positions, they take what was expected for what happened, in statements that they know.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* at the positions where training asks about it, 2 and 3; elsewhere the seed decides, and at 1, 6 and 7 half of them go by the adjective. With one form of *but*, moved by two positions, six of eight take what was expected for what happened.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
-# - Two cures. Data that show what doesn't matter cure what they show. A network that sees only distances needs no data for it. (Exercise 10e.4 has a third, the best of all: a causal network without positions.)
+# - Two cures. Augmentation reliably fixes what it covers. An encoder that sees only distances doesn't care where a statement begins. (Exercise 10e.4 has a third.)
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are. And how sure can one be of a lead on new statements, if they come from a few templates? [Side lesson 10f](10f_templates.ipynb) asks that.

@@ -63,6 +63,10 @@ def gap_of_one_row(x, at, fill):
     return torch.cat([x[:1, :at], x.new_full((1, 1), fill), x[:1, at:]], 1)
 
 
+def gap_of_two_rows(x, at, fill):
+    return gap_by_columns(x[:2], at, fill)
+
+
 def gap_that_becomes_numbers(x, at, fill):
     gap = torch.full((len(x), 1), int(fill))
     return torch.cat([x[:, :at], gap, x[:, at:]], 1)
@@ -144,11 +148,12 @@ def exchange_and_cut(text):
     return exchange_the_one_it_has(text).removesuffix(" .")
 
 
-def exchange_all_but(kept):
+def exchange_all_but(kept, join):
     def exchange(text):
-        return text if kept in text else exchange_the_one_it_has(text)
+        found = f"{kept} because" in text if join == "because" else f"so {kept}" in text
+        return text if found else exchange_the_one_it_has(text)
 
-    exchange.__name__ = f"exchange_all_but_{kept.replace(' ', '_')}"
+    exchange.__name__ = f"exchange_all_but_{kept.replace(' ', '_')}_{join}"
     return exchange
 
 
@@ -170,7 +175,8 @@ ROWS = {
             gap_of_padding: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
             gap_of_one_row: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
             gap_between_tokens_only: "([[1, 7]], 2, 0)",
-            gap_after_the_first_token: "([[1, 7], [1, 9]], 0, 0)",
+            gap_after_the_first_token: "([[1, 7], [1, 9], [1, 5]], 0, 0)",
+            gap_of_two_rows: "([[1, 7], [1, 9], [1, 5]], 0, 0)",
             gap_that_is_never_true: "([[True, False]], 1, True)",
             gap_that_becomes_numbers: "([[True, True, True], [True, True, False]], 1, False)",
         },
@@ -186,8 +192,14 @@ ROWS = {
             exchange_at_the_end: "'the guests came again because",
             exchange_at_the_end_or_bad_in_front: "'the guests came again because",
             exchange_at_the_end_or_good_in_front: "'people grumbled because",
-            exchange_all_but("everyone was pleased"): "'everyone was pleased because",
-            exchange_all_but("the guests went home"): "'it was a foggy walk so",
+            exchange_all_but("everyone was pleased", "because"): "'everyone was pleased because",
+            exchange_all_but("the guests went home", "so"): "'it was a foggy walk so",
+            exchange_all_but("people smiled", "because"): "'people smiled because",
+            exchange_all_but("everyone was annoyed", "because"): "'everyone was annoyed because",
+            exchange_all_but("the guests went home", "because"): "'the guests went home because",
+            exchange_all_but("people grumbled", "so"): "'we had a torn letter so",
+            exchange_all_but("everyone was pleased", "so"): "'it was a sunny walk so",
+            exchange_all_but("the guests came again", "so"): "'the walk was sunny so",
             exchange_or_nothing: "'we found the soup stale today",
         },
     ),
