@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10c · Which network is better?
 #
-# Two networks learn from the same labels. On new statements one gets 90 in 100 right, the other 73. Is the first better? Before you say yes, train both again, and change nothing but the seed. What will you see, and when would you be sure?
+# Two networks learn from the same labels. On new statements one gets 90 out of 100 right, the other 73. Is the first better? Before you say yes, train both again, and change nothing but the seed. What will you see, and when would you be sure?
 #
 # **Afterwards you can** fine-tune a network on labels, give it a fair baseline, say how certain a lead is, and show when pre-training pays off.
 #
@@ -145,7 +145,7 @@ def learn_labels(rule, seed, start=None, part=train, steps=1500):  # start: pre-
 
 
 # %% [markdown]
-# Bidirectional or causal, from random weights or pre-trained: four kinds. Pre-training uses the same statements without their labels, for 500 steps, and leaves 1,000 for the labels, so that all kinds take equally many steps. The bidirectional network fills in masked words, about 15 % of them. The causal one predicts each next word, so it has a target at every word.
+# Bidirectional or causal, from random weights or pre-trained: four kinds. Pre-training uses the same statements without their labels, for 500 steps, and leaves 1,000 for the labels, so that all kinds take the same number of steps. The bidirectional network fills in masked words, about 15 % of them. The causal one predicts each next word, so it has a target at every word.
 
 # %%
 from coursekit.evaluate.likelihood import next_token_loss
@@ -197,7 +197,7 @@ for name, model in runs[0].items():
     print(f"{name:28} {accuracy(model, train):8.0f}   {accuracy(model, test):8.0f}")
 
 # %% [markdown]
-# On the training statements all are nearly perfect. On new ones they lie far apart: a clear ranking, it seems. But a network depends on its **seed**, which decides the first weights, which statements come when, and which words are masked. So train all four kinds again, with the seeds 1, 2 and 3.
+# On the training statements all are nearly perfect. On new ones they lie far apart: a clear ranking, it seems. But a network depends on its **seed**, which decides the first weights, the order of the data, and which words are masked. So train all four kinds again, with the seeds 1, 2 and 3.
 #
 # **Predict.** The best and the worst network of seed 0 are 22 points apart. Now take the kind that varies most. How far apart are its best and its worst network?
 
@@ -247,7 +247,7 @@ figure("four-kinds", alt="Dots of four kinds overlap; three means are close, one
 #
 # ## 10c.3 How certain is a lead?
 #
-# Here is a rule, made before we look. We call a difference of two means **a lead** if it is three standard errors or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate. But an error of what?
+# The difference of two means, divided by its standard error, is a *t* statistic: how many errors they are apart. Here is a rule, made before we look. We call a difference of two means **a lead** if it is three standard errors or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate. But an error of what?
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.2 (warm-up, 5 minutes).** Write `difference(a, b)`: `a` and `b` are tensors, a score for each seed; they may differ in length. Return the mean of a minus that of b, and the standard error of this difference, the runs being independent (Welch 1938).
@@ -307,9 +307,9 @@ claim(lead_of_the_opening=opening, opening_in_standard_errors=opening / opening_
 claim(best_over_worst=best, best_over_worst_in_errors=best / best_error)
 
 # %% [markdown]
-# *Causal* and *bidirectional*, the 90 and 73 of the beginning, were 65 and 87 with seed 3. Over four seeds one is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0.
+# *Causal* and *bidirectional*, the 90 and 73 of the beginning, were 65 and 87 with seed 3. Over four seeds one is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0. (With one deviation for all four kinds, 8 points, its error would be 5.7, and it a hint.)
 #
-# But six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Let chance play: give every network a score from the same normal distribution, and look at all six pairs. Do that ten thousand times.
+# But six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Simulate it: give every network a score from the same normal distribution, and look at all six pairs. Do that ten thousand times.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.3 (build, 15 minutes).** Write `our_largest(scores)`. `scores` is (N, K, S): in each of N experiments a score for each of K kinds and S seeds. For every pair of kinds take the size of the difference of their means, in standard errors, the larger of the two errors. The result is (N,): for each experiment the largest of these.
@@ -349,45 +349,44 @@ from coursekit.evaluate.seeds import largest_difference
 largest = answer_or(our_largest, largest_difference)  # the library's
 drawn = torch.randn(10_000, 4, 4, generator=torch.Generator().manual_seed(42))
 by_chance = {"one pair": largest(drawn[:, :2]), "the largest of six": largest(drawn)}
+deviations = torch.tensor([score[k].std(ddof=1) for k in kinds])
+by_chance["the same, spread as ours"] = largest(drawn * deviations[:, None])
 
 
 def above(name, limit):  # per cent of the experiments
     return 100 * (by_chance[name] >= limit).double().mean().item()
 
 
-of_one, of_six = (above(name, 3) for name in by_chance)
-five = above("the largest of six", 5)
-print(f"called a lead: one pair {of_one:.1f} %, some pair of six {of_six:.1f} %")
-print(f"some pair of six at five errors or more: {five:.1f} %")
+for name in by_chance:
+    print(f"{name:24} 3 errors or more: {above(name, 3):.1f} %, 5: {above(name, 5):.1f} %")
+of_one, of_six, as_ours = (above(name, 3) for name in by_chance)
 compare_guess(guess, of_six)
-claim(chance_leads=of_one, chance_leads_of_six=of_six, chance_at_five_errors=five)
+claim(chance_leads=of_one, chance_leads_of_six=of_six, chance_leads_spread_as_ours=as_ours)
+claim(chance_at_five_errors=above("the largest of six", 5))
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(6.8, 3))[1]
-limits = np.linspace(1, 6, 101)
-for name, at, color in (("one pair", (1.05, 6), "C0"), ("the largest of six", (1.85, 40), "C1")):
+limits = np.linspace(2, 6, 101)
+shown = {"one pair": (2.1, 2, "C0", 0.5), "the largest of six": (2.42, 21, "C1", 1)}
+for name, (x, y, color, up) in shown.items():
     ax.plot(limits, [above(name, one) for one in limits], color=color)
     ax.plot(3, above(name, 3), "o", color=color)
-    ax.text(*at, name, color=color)
-    ax.text(3.08, above(name, 3) + 2, f"{above(name, 3):.1f} %", color=color)
+    ax.text(x, y, name.replace("the largest of six", "six pairs"), color=color)
+    ax.text(3.06, above(name, 3) + up, f"{above(name, 3):.1f} %", color=color)
 ax.axvline(3, color="0.4", linestyle=":")
-ax.text(3.05, 52, "called a lead", color="0.4")
-ax.annotate(
-    "our best over our worst",
-    (best / best_error, 0),
-    (4.1, 20),
-    arrowprops={"arrowstyle": "->", "color": "0.2"},
-)
-ax.set(xlim=(1, 6), ylim=(0, 60), xlabel="standard errors or more", ylabel="experiments (%)")
+ax.text(3.05, 27, "called a lead", color="0.4")
+arrow = {"arrowprops": {"arrowstyle": "->", "color": "0.2"}}
+ax.annotate("our best over our worst", (best / best_error, 0), (4.1, 12), **arrow)
+ax.set(xlim=(2, 6), ylim=(0, 30), xlabel="standard errors or more", ylabel="experiments (%)")
 ax.set_title("All kinds equal: six pairs find five times as many leads as one")
 figure("by-chance", alt="At three errors the curve of one pair is at 2 per cent, that of six at 9.")
 
 # %% [markdown]
-# One pair: in 2 of 100. Six pairs: in 9. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. At five errors, as here, it is 1 in 100 with all six. (In the simulation all kinds scatter alike, which ours don't.) So the best kind is better than the worst, as far as seeds go. Why, that doesn't tell: of the two only the causal one had a target at every word. Which of the others is better, we can't tell.
+# One pair: in 2 of 100. Six pairs: in 9, and in 10 if the four kinds scatter as differently as ours. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. (The 9 of 100 is called the family-wise error rate; Tukey's and Holm's methods keep it down.) At five errors, as here, it is 1 in 100 with all six. So the best kind is likely better than the worst, as far as seeds go. Why, that doesn't tell: of the two only the causal one had a target at every word. Which of the others is better, we can't tell.
 #
 # ## 10c.4 How far does counting get?
 #
-# Are 80 or 90 % much? For that we need a baseline, without a network. A **bag of words** counts how often each word occurs in a statement, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. (And *dry* is bad for a cake and good for a walk.) So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart: **skip-bigrams**.
+# Is 80 or 90 % good? For that we need a baseline, without a network. A **bag of words** counts how often each word occurs in a statement, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. (And *dry* is bad for a cake and good for a walk.) So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart: **skip-bigrams**.
 
 
 # %%
@@ -399,7 +398,7 @@ def features(words, kind):  # each word, and pairs of words
 print(features(["not", "a", "dry", "cake"], "skip-bigrams"))
 
 # %% [markdown]
-# Each feature is a column, each statement a row that counts them. A logistic regression (lesson 9) learns the weights. To its loss we add `decay` times the sum of the squared weights (L2), which keeps them finite and makes the minimum unique, whatever the seed. We choose it on validation.
+# Each feature is a column, each statement a row that counts them. A logistic regression (lesson 9) learns the weights. To its loss we add `decay` times the sum of the squared weights (L2), which keeps them finite. The fit starts at zero, so no seed plays a part. We choose it on validation.
 
 # %%
 from coursekit.models.bag import fit_bag, fit_logistic
@@ -485,11 +484,11 @@ figure(
 # %% [markdown]
 # Single words are *always* wrong, at 0 %, where *not* or *nobody* turns the adjective around and no reaction tells the outcome. On *it was not a dry cake today* skip-bigrams raise accuracy from 41 to 97 %. That has a price: where two cakes are compared, the expected and the real one, on *we thought the cake would be dry but we found the cake tasty* it falls from 97 to 80.
 #
-# We thought of skip-bigrams only after seeing which test statements the bigrams get wrong. But validation, which played no part in that, says 94.5.
+# We thought of skip-bigrams only after seeing which test statements the bigrams get wrong. But validation, which played no part in that, says 94.5. (With six decays to choose from, 1e-8 to 1e-3, the test says 94.0.)
 #
 # ## 10c.5 When does pre-training pay?
 #
-# Did pre-training help? With 2,176 labels we can't tell, in either kind. But labels cost money, and text is cheap. So keep all the text for pre-training, and only every eighth label: 272, eight from each template. Fewer labels take fewer steps: 1,000, of which pre-training took 500.
+# Did pre-training help? With 2,176 labels we can't tell, in either kind. But labels cost money, and text is cheap. So keep all the text for pre-training, and only every eighth label: 272, eight from each template. We train for 1,000 steps, of which pre-training took 500.
 
 # %% tags=["nbval-ignore-output"]
 few = train[::8]
@@ -499,7 +498,7 @@ print(f"random weights {line(accuracy(one, test) for one in scratch)}")
 print(f"skip-bigrams   {accuracy(counted_few, test):.1f}")
 
 # %% [markdown]
-# About 65 %. Is that better than chance? Four of the fourteen test templates name a reaction, as in *it was a tasty cake so people smiled*. Whoever knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the ten others apart.
+# About 65 %. Is that better than chance? Four of the fourteen test templates name a reaction, as in *it was a tasty cake so people smiled*. Whoever knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the ten others separately.
 #
 # **Predict.** On these ten, how often are the pre-trained networks right?
 
@@ -539,25 +538,39 @@ claim(
     pairs_where_untold=without["skip-bigrams"].mean(),
 )
 
+# %% tags=["nbval-ignore-output"]
+models = [counted_few, *scratch, *pre_trained]
+table = np.array([[accuracy(one, part) for one in models] for part in parts])  # (14, 9)
+
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-ax = plt.subplots(figsize=(7.2, 2.8))[1]
-for row, k in enumerate(with_few):
-    shift = row + np.linspace(-0.15, 0.15, len(with_reaction[k])) if row else [0]
-    ax.plot(with_reaction[k], shift, "o", color="0.6")
-    ax.plot(without[k], shift, "o", color="C1")
-ax.axvline(50, color="0.4", linestyle=":")
-ax.text(49.5, 2.75, "chance", color="0.4", ha="right", va="center")
-ax.text(98, -0.45, "four templates\nwith a reaction", color="0.4", ha="right", va="bottom")
-ax.text(52, -0.45, "ten without", color="C1", va="bottom")
-ax.set_yticks(range(3), list(with_few))
-ax.set(ylim=(3, -1.4), xlim=(40, 102), xlabel="right, new templates (%)")
-ax.set_title("The pre-trained networks know more than the reactions")
-figure("few-labels", alt="Random weights are at chance on ten templates, pre-trained at 59 to 71.")
+reaction = np.array(["{r}" in name for name in names])
+order = np.lexsort((table[:, 5:].mean(1), reaction))
+ax = plt.subplots(figsize=(8.4, 4.9))[1]
+ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
+for (row, column), one in np.ndenumerate(table[order]):
+    color = "white" if abs(one - 50) > 30 else "black"
+    ax.text(column, row, f"{one:.0f}", ha="center", va="center", fontsize=8, color=color)
+ax.set_yticks(range(14), [spoken[i] for i in order], fontsize=9)
+ax.set_xticks(range(9), ["skip-\nbigrams", *(list(range(4)) * 2)], fontsize=9)
+for edge in (0.5, 4.5):
+    ax.axvline(edge, color="white", linewidth=4)
+ax.axhline(9.5, color="C2", linewidth=3)
+for at, k in ((2.5, "random weights"), (6.5, "pre-trained")):
+    ax.text(at, -0.7, k, ha="center", fontsize=10)
+ax.grid(visible=False)
+ax.set_xlabel("seed; right (%); below the line: with a reaction", labelpad=2)
+ax.set_title("272 labels: pre-trained networks know some ‘but’", pad=24)
+figure(
+    "few-labels",
+    alt="Below, all are blue. Above, random weights are white or red, pre-trained bluer.",
+)
 
 # %% [markdown]
-# **From random weights the networks know the reactions and little else, 52 % on the ten other templates. Pre-trained ones know more**: 65 %, 12.8 ± 2.9 points above, and above with every seed. On all fourteen that is 8.6 ± 1.7. (The regression has exactly 50 on the ten. It doesn't guess, though: it has 34 % on *it was not a dry cake today* and 66 on *today it was a tasty cake*, so it goes by the adjective, if weakly. And to choose its `decay` it had 512 labels more.)
+# **From random weights the networks know the reactions and, on average, little else: 52 % on the ten other templates. Pre-trained ones know more**: 65 %, 12.8 ± 2.9 points above, and ahead for every seed. On all fourteen that is 8.6 ± 1.7. The table shows what 50 % is made of: skip-bigrams and networks alike go by the adjective, which is right for *today it was a tasty cake* and wrong for *it was not a dry cake*. What pre-training adds are mostly the statements with *but*. (To choose its `decay` the regression had 512 labels more. And a probe on the frozen vectors of the pre-trained networks is right on 49 to 54 % of all: it takes fine-tuning.)
 #
-# Is that luck? Two more groups of four seeds, in a separate run, gained 8.3 ± 4.6 and 9.7 ± 3.8 on all fourteen. Alone, the first would say nothing, and the second would be a hint: four seeds are few. All twelve together gain 8.9 ± 1.9, and 12.9 ± 2.6 on the ten. These are leads, and the numbers to remember. Nor was training from random weights too long: after 500 steps they are right on 64 %. So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. Across kinds of statement it is less certain, as [side lesson 10f](10f_templates.ipynb) will show for a larger lead.
+# Is that luck? Two more groups of four seeds, in a separate run, gained 8.3 ± 4.6 and 9.7 ± 3.8 on all fourteen. Alone, the first would say nothing, and the second would be a hint: four seeds are few. All twelve together gain 8.9 ± 1.9, and 12.9 ± 2.6 on the ten; remember these. Nor was training from random weights too long: after 500 steps they are right on 64 %.
+#
+# So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. Across kinds of statement it is less certain: over the fourteen templates, counted as lesson [10f](10f_templates.ipynb) will, it is 8.6 ± 3.6, a hint.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.4 (investigate, 20 minutes).** Does a bidirectional network gain as much? And how much does the answer depend on how long we train? Complete the table with bidirectional networks, seeds 0 to 3, on all fourteen templates, and give each row its verdict. (Sixteen networks take two minutes or so.)
@@ -575,7 +588,7 @@ figure("few-labels", alt="Random weights are at chance on ten templates, pre-tra
 # |1,000 steps, 500 of them for pre-training|||||
 # |1,500 steps, 500 of them for pre-training|||||
 #
-# > <details><summary>What we found</summary>After 1,000 steps 64.6 ± 1.1 and 68.2 ± 2.1, a gain of 3.6 ± 2.4: we can't tell. After 1,500 63.0 ± 0.8 and 70.9 ± 1.1, a gain of 7.9 ± 1.7: a lead. (On the ten templates without a reaction, 51.6 became 56.4, and 50.1 became 60.2.) So how long we train is a choice, too, and can decide the verdict. Causal networks gain at both lengths, 8.6 ± 1.7 and 10.0 ± 2.3; whether more than bidirectional ones, we can't tell.</details>
+# > <details><summary>What we found</summary>After 1,000 steps 64.6 ± 1.1 and 68.2 ± 2.1, a gain of 3.6 ± 2.4: we can't tell. After 1,500 63.0 ± 0.8 and 70.9 ± 1.1, a gain of 7.9 ± 1.7: a lead. (On the ten templates without a reaction 51.6 became 56.4, and 50.1 became 60.2.) So how long we train is a choice, too, and can decide the verdict. Causal networks gain at both lengths, 8.6 ± 1.7 and 10.0 ± 2.3; whether more than bidirectional ones, we can't tell.</details>
 
 # %% [markdown]
 # ## What you now have
@@ -583,6 +596,6 @@ figure("few-labels", alt="Random weights are at chance on ten templates, pre-tra
 # - **Which network is better?** Of the two in the beginning we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead.
 # - What to report: several seeds, a standard error, a rule for the verdict that was stated before, and how many pairs were compared.
 # - A baseline without a network, a weight for each pair of words, at 94 %. At this budget no kind of network is ahead of it.
-# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where there is no reaction. For a bidirectional one the verdict hangs on how long we train.
+# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where there is no reaction. For a bidirectional one the verdict depends on how long we train.
 #
 # **What still fails.** All networks had the same 1,500 steps, the same learning rate, and the same fourteen test templates. [Side lesson 10f](10f_templates.ipynb) lets each kind choose its settings, and finds a lead of nearly six standard errors that isn't what it seems. And some networks are always wrong about *nobody found the cake dry today*: why, [side lesson 10e](10e_shortcuts.ipynb) asks.

@@ -31,7 +31,7 @@ device = setup("10d_objective", seed=42)
 # %% [markdown]
 # ## 10d.1 The cake comes first
 #
-# From the statements of lesson 10 take those that end in *would be dry*. Half of them are about the kitchen, half about the weather, and the words right before and after *dry* are the same in all. Twelve come from training templates; from two of them at a time a probe will learn to tell the topic. Twelve come from new templates and test it.
+# *They had a stale cake but they thought the cake would be dry*: such statements of lesson 10 name the thing before *dry*. Half of them are about the kitchen, half about the weather, and the words right before and after *dry* are the same in all. Twelve come from training templates; from two of them at a time a probe will learn to tell the topic. Twelve come from new templates and test it.
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -133,10 +133,10 @@ from coursekit.models.bag import fit_logistic
 look = answer_or(look_inside, read_vectors)  # the library's until yours is there
 
 
-def embed(model, x):  # word and position, as they go into the first layer; BERT adds a vector
-    # for the first or the second text of a pair: here all is the first, segment 0
+def embed(model, x):  # word and position, as they go into the first layer
     e = model.encoder
-    return e.embedding_norm(e.positions(e.embedding(x) + e.segments.weight[0]))
+    words = e.embedding(x) + e.segments.weight[0]  # one text, no pair: all in BERT's segment 0
+    return e.embedding_norm(e.positions(words))
 
 
 @torch.no_grad()
@@ -462,7 +462,13 @@ for seed in (0, 3):
 # %% [markdown]
 # The statement still speaks of a cake. One vector of 32 numbers came from the other one, and the GPT of seed 0 goes on about the weather. (It changes its mind about good and bad, too: a patched run mixes two inputs.) That of seed 3 changes its answer, too, but *dry* is said of both.
 #
-# Now all sixteen pairs of statements, and all four GPTs. Patch *be*; or both mentions of the cake; or all three. Two controls: take these three from another statement about the kitchen, and patch every other word before *be*, from *they* and *stale* to *would*. Of the probability on adjectives, what share goes to those of the weather? (*Dry*, which is said of both, doesn't count.)
+# Now all sixteen pairs of statements, and all four GPTs. From the statement about the weather we patch
+#
+# - *be*, or both mentions of the cake, or all three;
+# - as a control, every other word before *be*, from *they* to *would*;
+# - as another, the same three words, but from another statement about the kitchen.
+#
+# Of the probability on adjectives, how much goes to those of the weather? (*Dry*, which is said of both, doesn't count.)
 #
 # **Predict.** With *be* patched, in how many of the four GPTs does more than half go to the weather?
 

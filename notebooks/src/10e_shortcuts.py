@@ -411,7 +411,7 @@ figure("learned", alt="Without but the lines stay high; with but they fall, many
 def about_but(one):  # the position of but, and what comes first
     before = one.text.split(" but ")[0].split()
     hoped = {"expected", "thought", "should"} & {*before}
-    return len(before) + 1, "expected" if hoped else "happened"
+    return len(before) + 1, "was expected" if hoped else "happened"
 
 
 found = Counter(about_but(one) for one in train if " but " in one.text)
@@ -523,7 +523,7 @@ axes[0].figure.suptitle("Right (%): with more data, wherever training asks (fram
 figure("fixed", alt="Before, red and blue; with short statements and gaps all blue from 1 to 9.")
 
 # %% [markdown]
-# **96 % or more at all positions from 1 to 9, in all four**: wherever the label now depends on *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) It has a price: in as many steps as before they have learned only 90 % of their training statements.
+# **96 % or more at all positions from 1 to 9, in all four**: wherever the label now depends on *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) It has a price: in as many steps as before they have learned only 90 % of their training statements, and on other new ones they are no better for it, as we'll see.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10f · How many questions does a test ask?
 #
-# Four networks get 99.7 % of 896 new statements right. Four others, trained just as carefully, 87.0 %. Over the seeds the lead is 12.7 ± 2.2 points, nearly six standard errors. Would you bet on the next 896?
+# Four networks get 99.7 % of 896 new statements right. Four others, trained on the same statements, 87.0 %. Over the seeds the lead is 12.7 ± 2.2 points, nearly six standard errors. Would you bet on the next 896?
 #
 # **Afterwards you can** let each side of a comparison choose its settings, say how certain a lead is over the kinds of question that a test asks, and read a result with the caution that it needs.
 #
@@ -112,9 +112,7 @@ for row, (mean, around) in enumerate(leads.values()):
 ax.axvline(0, color="0.4", linestyle=":")
 ax.set_yticks(range(6), list(leads))
 ax.set(ylim=(5.6, -0.6), xlim=(-12, 25))
-ax.set_xlabel(
-    "points by which causal is ahead, with one standard error and three;\norange: each kind with its own choice"
-)
+ax.set_xlabel("points ahead, with one standard error and three; orange: own choice")
 ax.set_title("Recorded: the lead depends on which settings are allowed")
 figure("settings", alt="Six leads from 3 to 13 points; only the two with the mean are clear.")
 
@@ -236,7 +234,7 @@ claim(tuned_lead_over_templates_in_errors=float(over_forms[0] / over_forms[1]))
 # %% [markdown]
 # **The same 12.7 points are ± 1.1 if all 896 statements are taken as independent, ± 2.2 over seeds, and ± 7.0 over templates.** The test asks fourteen questions, and one answer decides. More seeds would hardly help; more templates would.
 #
-# Is *causal* better on other templates? By our rule we can't tell. (Three errors were meant for four seeds; with fourteen templates two would nearly do, but it is 1.8.) But a mean of fourteen with one value of 94 among them is a blunt tool. The signs say more: *causal* is ahead on eight of the fourteen, level on six, behind on none. If chance decided, eight of eight would go one way once in 128 times. So it is likely better. (Even that is less certain than it looks, since templates share clauses: the three with the largest leads all have *found the cake*.)
+# Is *causal* better on other templates? By our rule we can't tell. (Three errors were meant for four seeds; with fourteen templates two would nearly do, but it is 1.8.) But a mean of fourteen with one value of 94 among them is a blunt tool. The signs say more, though we looked at them only afterwards: *causal* is ahead on eight of the fourteen, level on six, behind on none. If chance decided, eight of eight would go one way once in 128 times. So it is likely better. (Even that is less certain than it looks, since templates share clauses: the three with the largest leads all have *found the cake*.)
 #
 # ## 10f.3 Six other draws
 #
@@ -298,7 +296,7 @@ figure("draws", alt="Over seeds the lead is narrow; over templates and draws it 
 # %% [markdown]
 # On other draws, too, *causal* is ahead on average, by 11.2 points: on five of the six, by anything from 4 to 33, and behind on one, by 9. **The lead is about as large as before, and even less certain.** It isn't all in one template, either: on the draw where *causal* is furthest ahead, *nobody* doesn't occur in the test.
 #
-# Draws from the same 56 templates aren't independent, so their error is larger than s/√6: s²(1/6 + 14/34) instead of s²/6, with 14 templates for the test and 34 for training (Nadeau and Bengio 2003). And since each is one network, seeds scatter, too.
+# Draws from the same 56 templates aren't independent, so their error is larger than s/√6: s²(1/6 + 14/34) instead of s²/6, with 14 templates for the test and 34 for training (Nadeau and Bengio 2003). And since each is one network, seeds scatter, too. (A mixed model would tell the two apart, with more runs than these.)
 #
 # Over the regression, at 94 %, *causal* is ahead on four of six, by 1.3 points. On the first test it was 99.7 against 93.5. On new ones it is too close to call between a transformer and a weight for each pair of words.
 #
