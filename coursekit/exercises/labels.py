@@ -47,10 +47,17 @@ def check_largest_difference(solution: Callable[[Tensor], Tensor]) -> None:
     """Check the largest difference of any two kinds, in standard errors."""
     both = [[[80.0, 84.0, 91.0], [70.0, 73.0, 82.0]], [[90.0, 94.0, 98.0], [88.0, 86.0, 81.0]]]
     behind = [[[60.0, 66.0, 63.0], [90.0, 89.0, 94.0]]]
-    inner = [[98.0, 69, 62, 96], [69.0, 87, 92, 74], [75.0, 71, 97, 62], [75.0, 85, 82, 72]]
-    apart = [[92, 91, 68, 94, 67], [69, 92, 88, 80, 66], [65, 64, 97, 97, 63], [88, 95, 79, 91, 97]]
-    cases = [(torch.tensor(one).float(),) for one in (both, behind, [inner], [apart])]
-    agree(solution, largest_difference, cases, tolerance=1e-5)
+    rows = torch.tensor([[69.0, 87, 92, 74], [75, 71, 97, 62], [98, 69, 62, 96], [75, 85, 82, 72]])
+    orders = [(0, 1, 2, 3), (0, 2, 1, 3), (0, 2, 3, 1), (2, 0, 1, 3), (2, 0, 3, 1), (2, 3, 0, 1)]
+    each = [rows[list(order)] for order in orders]  # each of the six pairs is the largest once
+    apart = [
+        [96.0, 89, 91, 66, 92],
+        [78, 77, 94, 74, 70],
+        [70, 91, 64, 93, 79],
+        [62, 73, 60, 82, 61],
+    ]
+    cases = [torch.tensor(both), torch.tensor(behind), torch.stack(each), torch.tensor([apart])]
+    agree(solution, largest_difference, [(one,) for one in cases], tolerance=1e-5)
 
 
 def check_proportion_error(solution: Callable[[float, int], float]) -> None:

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # 10c · Which network is better?
+# # 10c · Which kind of network is better?
 #
-# Two networks learn from the same labels. On new statements one gets 90 out of 100 right, the other 73. Is the first better? Before you say yes, train both again, and change nothing but the seed. What will you see, and when would you be sure?
+# Two networks of different kinds learn from the same labels. On new statements one gets 90 out of 100 right, the other 73. Is the first kind better? Before you say yes, train both again, and change nothing but the seed. What will you see, and when would you be sure?
 #
 # **Afterwards you can** fine-tune a network on labels, give it a fair baseline, say how certain a lead is, and show when pre-training pays off.
 #
@@ -165,7 +165,7 @@ def pretrain(rule, seed, steps=500):
     model, g = MaskedTokenModel(Encoder(sizes, rule=rule)), torch.Generator().manual_seed(seed)
     x = read(train)[0]
     masked = draw_masked(*x, ids["[MASK]"], len(ids), 32, g, lowest=4)
-    batches = masked if rule is attend else next_words(*x, g)
+    batches = masked if rule is attend else next_words(*x, g)  # the same head, other targets
     return train_it(model.to(device), batches, next_token_loss, steps).encoder
 
 
@@ -198,6 +198,8 @@ for name, model in runs[0].items():
 
 # %% [markdown]
 # On the training statements all are nearly perfect. On new ones they lie far apart: a clear ranking, it seems. But a network depends on its **seed**, which decides the first weights, the order of the data, and which words are masked. So train all four kinds again, with the seeds 1, 2 and 3.
+#
+# And a rule, before we look. The difference of two means, divided by its standard error, says how many standard errors apart they are, the *t* statistic. We call the difference **a lead** if it is three or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate.
 #
 # **Predict.** The best and the worst network of seed 0 are 22 points apart. Now take the kind that varies most. How far apart are its best and its worst network?
 
@@ -238,16 +240,18 @@ ax.set_yticks(range(0, -4, -1), [k.replace(", ", ",\n") for k in kinds])
 title = "Within a row only the seed differs"
 ax.set(ylim=(-3.6, 0.6), xlabel="right, new templates (%)", title=title)
 for row, k in enumerate(kinds):
-    ax.plot(score[k], [-row] * 4, "o", color=colors[k], alpha=0.6)
+    ax.plot(score[k], [-row] * 4, "o", color=colors[k], alpha=0.6, markersize=11)
+    for seed, one in enumerate(score[k]):
+        ax.text(one, -row, seed, ha="center", va="center", fontsize=8)
     ax.errorbar(score[k].mean(), -row - 0.25, xerr=error[k], color="black", marker="|")
 figure("four-kinds", alt="Dots of four kinds overlap; three means are close, one is ahead.")
 
 # %% [markdown]
-# Each dot is a network, each bar a mean with its standard error. (The dots depend a little on the machine, so yours may differ from the text.) **Networks of one kind, which differ in nothing but the seed, scatter by 8 points**: that is their standard deviation, all four kinds together. The four means scatter by 7. Even if all kinds were equally good, the means of four such networks would scatter by 8/√4 = 4. So some of the 7 is chance.
+# Each dot is a network with its seed, each bar a mean with its standard error. (The dots depend a little on the machine, so yours may differ from the text.) **Networks of one kind, which differ in nothing but the seed, scatter by 8 points**: that is their standard deviation, all four kinds together. The four means scatter by 7. Even if all kinds were equally good, the means of four such networks would scatter by 8/√4 = 4. So some of the 7 is chance.
 #
 # ## 10c.3 How certain is a lead?
 #
-# The difference of two means, divided by its standard error, is a *t* statistic: how many errors they are apart. Here is a rule, made before we look. We call a difference of two means **a lead** if it is three standard errors or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate. But an error of what?
+# By our rule it takes the standard error of a difference.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.2 (warm-up, 5 minutes).** Write `difference(a, b)`: `a` and `b` are tensors, a score for each seed; they may differ in length. Return the mean of a minus that of b, and the standard error of this difference, the runs being independent (Welch 1938).
@@ -301,13 +305,14 @@ found = {}
 for first, second in combinations(kinds[::-1], 2):
     found[first, second] = difference_and_error(score[first], score[second])
     say(f"{first} over {second}", *found[first, second])
+leads = sum(abs(ahead / error) >= 3 for ahead, error in found.values())
 opening, opening_error = found["causal", "bidirectional"]
 best, best_error = found["causal, pre-trained", "bidirectional, pre-trained"]
 claim(lead_of_the_opening=opening, opening_in_standard_errors=opening / opening_error)
-claim(best_over_worst=best, best_over_worst_in_errors=best / best_error)
+claim(best_over_worst=best, best_over_worst_in_errors=best / best_error, leads_of_six=leads)
 
 # %% [markdown]
-# *Causal* and *bidirectional*, the 90 and 73 of the beginning, were 65 and 87 with seed 3. Over four seeds one is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0. (With one deviation for all four kinds, 8 points, its error would be 5.7, and it a hint.)
+# The two *networks* of the beginning do differ, 90 and 73 on the same statements. But with seed 3 *causal* has 65 and *bidirectional* 87. Over four seeds one *kind* is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0.
 #
 # But six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Simulate it: give every network a score from the same normal distribution, and look at all six pairs. Do that ten thousand times.
 
@@ -367,7 +372,7 @@ claim(chance_at_five_errors=above("the largest of six", 5))
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(6.8, 3))[1]
 limits = np.linspace(2, 6, 101)
-shown = {"one pair": (2.1, 2, "C0", 0.5), "the largest of six": (2.42, 21, "C1", 1)}
+shown = {"one pair": (2.04, 0.8, "C0", 0.5), "the largest of six": (2.42, 21, "C1", 1)}
 for name, (x, y, color, up) in shown.items():
     ax.plot(limits, [above(name, one) for one in limits], color=color)
     ax.plot(3, above(name, 3), "o", color=color)
@@ -382,7 +387,9 @@ ax.set_title("All kinds equal: six pairs find five times as many leads as one")
 figure("by-chance", alt="At three errors the curve of one pair is at 2 per cent, that of six at 9.")
 
 # %% [markdown]
-# One pair: in 2 of 100. Six pairs: in 9, and in 10 if the four kinds scatter as differently as ours. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. (The 9 of 100 is called the family-wise error rate; Tukey's and Holm's methods keep it down.) At five errors, as here, it is 1 in 100 with all six. So the best kind is likely better than the worst, as far as seeds go. Why, that doesn't tell: of the two only the causal one had a target at every word. Which of the others is better, we can't tell.
+# One pair: in 2 of 100. Six pairs: in 9, and in 10 if the four kinds scatter as differently as ours. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. (The 9 of 100 is called the family-wise error rate; Tukey's and Holm's methods keep it down.) At five errors, as here, it is 1 in 100 with all six. So the best kind is better than the worst by our rule. By a more cautious one it isn't: these two happened to scatter little, and with one deviation for all kinds, 8 points, the error is 8·√(2/4) = 5.7, and the lead a hint. (Nor would this tell us why: of the two only the causal one had a target at every word.) Which of the others is better, we can't tell.
+#
+# When would we be sure? The error of a difference falls with the number of seeds n, as 8·√(2/n). For three errors to fit into 10 points takes 12 seeds of each kind, into 2.9 points 137.
 #
 # ## 10c.4 How far does counting get?
 #
@@ -398,7 +405,7 @@ def features(words, kind):  # each word, and pairs of words
 print(features(["not", "a", "dry", "cake"], "skip-bigrams"))
 
 # %% [markdown]
-# Each feature is a column, each statement a row that counts them. A logistic regression (lesson 9) learns the weights. To its loss we add `decay` times the sum of the squared weights (L2), which keeps them finite. The fit starts at zero, so no seed plays a part. We choose it on validation.
+# Each feature is a column, each statement a row that counts them. A logistic regression (lesson 9) learns the weights. To its loss we add `decay` times the sum of the squared weights (L2), which keeps them finite and makes the minimum unique, so no seed plays a part. We choose it on validation.
 
 # %%
 from coursekit.models.bag import fit_bag, fit_logistic
@@ -452,9 +459,10 @@ for kind in ("words", "bigrams", "skip-bigrams"):
 right = [accuracy(one, test) for one in counted.values()]
 compare_guess(guess, right[2])
 claim(words_alone=right[0], bag_accuracy=right[1], pairs_at_any_distance=right[2])
+claim(best_kind_over_pairs=score["causal, pre-trained"].mean() - right[2])
 
 # %% [markdown]
-# A weight for each pair of words: 93.5 %, and **after 1,500 steps no kind of network is ahead of it**. Which statements does it get right? Look at each test template by itself.
+# A weight for each pair of words: 93.5 %. **After 1,500 steps no kind of network is ahead of it**, not even the best, 93.2 ± 1.8. (It has had a choice of `decay`, the networks none; lesson 10f gives them one.) Which statements does it get right? Look at each test template by itself.
 
 # %%
 names = sorted({one.template for one in test})
@@ -482,13 +490,13 @@ figure(
 )
 
 # %% [markdown]
-# Single words are *always* wrong, at 0 %, where *not* or *nobody* turns the adjective around and no reaction tells the outcome. On *it was not a dry cake today* skip-bigrams raise accuracy from 41 to 97 %. That has a price: where two cakes are compared, the expected and the real one, on *we thought the cake would be dry but we found the cake tasty* it falls from 97 to 80.
+# (Each row is named by one of its 64 statements.) Single words are *always* wrong, at 0 %, where *not* or *nobody* turns the adjective around and no reaction tells the outcome: *not* occurs with both labels, so its weight is small, and the adjective decides. On *it was not a dry cake today* skip-bigrams raise accuracy from 41 to 97 %. That has a price: where two cakes are compared, the expected and the real one, on *we thought the cake would be dry but we found the cake tasty* it falls from 97 to 80.
 #
-# We thought of skip-bigrams only after seeing which test statements the bigrams get wrong. But validation, which played no part in that, says 94.5. (With six decays to choose from, 1e-8 to 1e-3, the test says 94.0.)
+# We thought of skip-bigrams only after seeing which test statements the bigrams get wrong. But validation, which played no part in that, says 94.5.
 #
 # ## 10c.5 When does pre-training pay?
 #
-# Did pre-training help? With 2,176 labels we can't tell, in either kind. But labels cost money, and text is cheap. So keep all the text for pre-training, and only every eighth label: 272, eight from each template. We train for 1,000 steps, of which pre-training took 500.
+# Did pre-training help? With 2,176 labels we can't tell, in either kind. But labels cost money, and text is cheap. So keep all the text for pre-training, and only every eighth label: 272, eight from each template, the same for all seeds. We train for 1,000 steps, of which pre-training took 500.
 
 # %% tags=["nbval-ignore-output"]
 few = train[::8]
@@ -498,7 +506,7 @@ print(f"random weights {line(accuracy(one, test) for one in scratch)}")
 print(f"skip-bigrams   {accuracy(counted_few, test):.1f}")
 
 # %% [markdown]
-# About 65 %. Is that better than chance? Four of the fourteen test templates name a reaction, as in *it was a tasty cake so people smiled*. Whoever knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the ten others separately.
+# About 65 %. Is that better than chance? Four of the fourteen test templates name a reaction, as in *it was a tasty cake so people smiled*. A model that knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the ten others separately.
 #
 # **Predict.** On these ten, how often are the pre-trained networks right?
 
@@ -562,13 +570,22 @@ ax.set_xlabel("seed; right (%); below the line: with a reaction", labelpad=2)
 ax.set_title("272 labels: pre-trained networks know some ‘but’", pad=24)
 figure(
     "few-labels",
-    alt="Below, all are blue. Above, random weights are white or red, pre-trained bluer.",
+    alt="Below, all are blue. Above, random weights are mixed, pre-trained ones mostly blue.",
 )
 
 # %% [markdown]
-# **From random weights the networks know the reactions and, on average, little else: 52 % on the ten other templates. Pre-trained ones know more**: 65 %, 12.8 ± 2.9 points above, and ahead for every seed. On all fourteen that is 8.6 ± 1.7. The table shows what 50 % is made of: skip-bigrams and networks alike go by the adjective, which is right for *today it was a tasty cake* and wrong for *it was not a dry cake*. What pre-training adds are mostly the statements with *but*. (To choose its `decay` the regression had 512 labels more. And a probe on the frozen vectors of the pre-trained networks is right on 49 to 54 % of all: it takes fine-tuning.)
+# **From random weights the networks know the reactions and, on average, little else: 52 % on the ten other templates, right in some and wrong in others.** Like skip-bigrams, they go by an adjective, which is wrong for *nobody found the cake dry*. **Pre-trained ones know more**: 65 %, ahead for every seed. Pre-training helps mostly on *but*. (On the plainest, *today it was a tasty cake*, they lose 11 points, and we don't know why. And a probe on their frozen vectors, before they have seen a label, is right on 49 to 54 % of all: it takes fine-tuning.)
 #
-# Is that luck? Two more groups of four seeds, in a separate run, gained 8.3 ± 4.6 and 9.7 ± 3.8 on all fourteen. Alone, the first would say nothing, and the second would be a hint: four seeds are few. All twelve together gain 8.9 ± 1.9, and 12.9 ± 2.6 on the ten; remember these. Nor was training from random weights too long: after 500 steps they are right on 64 %.
+# Is that luck? Eight more seeds, in [a separate run](../tests/test_encoder_lesson.py):
+#
+# |seeds|gain on all fourteen|on the ten|
+# |---|---|---|
+# |0 to 3|8.6 ± 1.7|12.8 ± 2.9|
+# |4 to 7|8.3 ± 4.6|11.9 ± 6.1|
+# |8 to 11|9.7 ± 3.8|14.0 ± 5.3|
+# |**all twelve**|**8.9 ± 1.9**|**12.9 ± 2.6**|
+#
+# The second group alone would say nothing, the third would be a hint: four seeds are few. All twelve are a lead. Nor was training from random weights too long: after 500 steps they are right on 64 %.
 #
 # So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. Across kinds of statement it is less certain: over the fourteen templates, counted as lesson [10f](10f_templates.ipynb) will, it is 8.6 ± 3.6, a hint.
 
@@ -593,9 +610,9 @@ figure(
 # %% [markdown]
 # ## What you now have
 #
-# - **Which network is better?** Of the two in the beginning we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead.
+# - **Which kind of network is better?** Of the two in the beginning we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead.
 # - What to report: several seeds, a standard error, a rule for the verdict that was stated before, and how many pairs were compared.
 # - A baseline without a network, a weight for each pair of words, at 94 %. At this budget no kind of network is ahead of it.
-# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where there is no reaction. For a bidirectional one the verdict depends on how long we train.
+# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where there is no reaction. Over templates it is a hint. For a bidirectional one the verdict depends on how long we train, and whether the two kinds differ in this, we can't tell.
 #
 # **What still fails.** All networks had the same 1,500 steps, the same learning rate, and the same fourteen test templates. [Side lesson 10f](10f_templates.ipynb) lets each kind choose its settings, and finds a lead of nearly six standard errors that isn't what it seems. And some networks are always wrong about *nobody found the cake dry today*: why, [side lesson 10e](10e_shortcuts.ipynb) asks.
