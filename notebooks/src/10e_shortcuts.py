@@ -169,8 +169,8 @@ def reword(front="", back=""):  # with something before or after
     return [replace(one, text=text) for one, text in zip(bare, texts, strict=True)]
 
 
-for part in (reword(back="today"), reword(), reword("today")):
-    print(part[0].label, part[0].text)
+for one in (reword(back="today")[0], reword()[0], reword("today")[0]):
+    print(one.label, one.text)
 print(len(bare), "statements;", sum(one.label for one in bare), "went well")
 
 # %% [markdown]
@@ -292,7 +292,7 @@ axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks ab
 figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. (Of the 24, 13 went well and 11 badly, so 54 and 46 % are what a constant answer gets. At 9 the statement ends at 14, as the longest training statements do.) And the other words count, too: with the gap *behind* *nobody*, it stays at 1 while they move, and the mean rises from 35 to 68 %.
+# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And the other words count, too: with the gap *behind* *nobody*, it stays at 1 while they move, and the mean rises from 35 to 68 %.
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
@@ -415,7 +415,7 @@ for (at, expected), n in sorted(found.items()):
 # %% [markdown]
 # With *but* at 5, what happened always comes first; at 7 and 8 it always comes second. Two gaps move the first template's *but* from 5 to 7. So a network that goes by the position of *but* would be wrong about it, all the time. (It isn't the whole story: with *but* at 8, the second template should stay right, and does only in part.)
 #
-# So positions are one thing that decides on new statements. To see where it bites, a mean over the test won't do. A table does: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
+# And on new statements? A mean over the test hides what a table shows: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
 # %%
 from coursekit.models.bag import fit_bag
@@ -542,8 +542,7 @@ turned = [learn(rotary(attend), seed, positions=None) for seed in range(4)]  # N
 guess = None  # per cent right
 
 # %% tags=["nbval-ignore-output"]
-kinds = {"learned positions": networks["bidirectional"], "with more data": shaken}
-kinds["rotary"] = turned
+kinds = {"learned positions": networks["bidirectional"], "with more data": shaken, "rotary": turned}
 rest = [one for one in test if one not in asked]
 parts = {"test": rest, "validation": validation}  # without what training has, but for a time
 parts = {k: [o for o in part if shorten(o.text) not in familiar] for k, part in parts.items()}
@@ -571,9 +570,8 @@ ahead = {k: compare_seeds(new["rotary"][k], new["learned positions"][k]) for k i
 for k, (lead, error) in ahead.items():
     print(f"{len(parts[k])} of {k}: rotary ahead of learned positions by {lead:.1f} ± {error:.1f}")
 print(f"rotary: nobody at 1 {by_distance[0].round()}, with a gap behind it {behind:.0f}")
-claim(rotary_on_nobody=by_distance.min())
 claim(rotary_lead_in_errors=float(ahead["test"][0] / ahead["test"][1]))
-claim(rotary_lead_on_validation=float(ahead["validation"][0]))
+claim(rotary_on_nobody=by_distance.min(), rotary_lead_on_validation=float(ahead["validation"][0]))
 claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
 claim(more_data_with_the_time_at_the_end=end["with more data"].min())
 
