@@ -324,6 +324,10 @@ def test_which_statements_with_nobody_are_new_and_how_many_tell_the_outcome():
     assert len(timed) == 640
     assert sum("{r}" in one.template for one in train) / len(train) == 10 / 34
     but = [one.text for one in train if " but " in one.text]
+    hoped = {"expected", "thought", "should"}  # what was expected comes first
+    starts = [text.split(" but ")[0].split() for text in but]
+    kinds = {(len(start) + 1, bool(hoped & {*start})) for start in starts}
+    assert kinds == {(5, False), (6, False), (6, True), (7, True), (8, True)}
     opposites = [({*good.split()}, {*bad.split()}) for _, good, bad in DOMAINS.values()]
     for text in but:
         assert any({*text.split()} & good and {*text.split()} & bad for good, bad in opposites)
@@ -381,18 +385,15 @@ def test_without_positions_a_causal_network_knows_the_order_and_an_encoder_does_
 
 
 def test_pairs_that_are_apart_know_not_a_dry_cake():
-    """What the text of 10c.4 reads off its table; convex losses, the same minimum every time."""
+    """What the text of 10c.4 states; convex losses, the same minimum every time."""
     room, (train, _, test) = define("10c"), statements()
     chosen = {"bigrams": 1e-4, "skip-bigrams": 1e-6}  # on validation
     fitted = [room["fit_features"](kind, train, decay) for kind, decay in chosen.items()]
-    for template, expected in (
-        ("it was not a {o} {s} {t} .", (41, 97)),
-        ("{w} did not have a {o} {s} {t} .", (39, 98)),
-        ("{w} thought the {s} would be {o} but {w} found the {s} {x} .", (97, 80)),
-    ):
-        part = [one for one in test if one.template == template]
-        found = [room["accuracy"](one, part) for one in fitted]
-        assert found == pytest.approx(expected, abs=3)
+    part = [one for one in test if one.template == "it was not a {o} {s} {t} ."]
+    found = [room["accuracy"](one, part) for one in fitted]
+    assert found == pytest.approx([41, 97], abs=3)
+    few = [room["fit_features"]("skip-bigrams", train[::8], decay) for decay in (1e-6, 1e-4, 1e-2)]
+    assert all(61 < room["accuracy"](one, test) < 66 for one in few)
 
 
 @pytest.mark.lesson

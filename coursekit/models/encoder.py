@@ -54,7 +54,7 @@ class Encoder(nn.Module):
     Args:
         config: the sizes.
         rule: how a head mixes tokens; with `attend_past` each would see those before it only.
-        positions: makes what adds a token's position; None: the order of the tokens is not seen.
+        positions: makes what adds a token's position; None: only a causal mask shows the order.
         norm_first: whether norms stand before what is added, with one more at the end.
         activation: of the feed-forward networks.
         std: of the first weights, learned positions included.
