@@ -25,7 +25,7 @@ def check_leave_gap(solution: Callable[[Tensor, int, int], Tensor]) -> None:
     """Check a gap at some position, in tokens and in what says where they are."""
     cases = [
         (torch.tensor([[1, 7, 5]]), 1, 0),
-        (torch.tensor([[1, 7, 5, 4], [1, 8, 4, 0]]), 3, 2),
+        (torch.tensor([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]]), 5, 2),
         (torch.tensor([[True, True, True], [True, True, False]]), 1, False),
         (torch.tensor([[True, False]]), 1, True),
         (torch.tensor([[1, 7]]), 2, 0),

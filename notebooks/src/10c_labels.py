@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: fine-tuning as in BERT (Devlin et al. 2019); that it depends on the seed, Dodge et al. (2020), McCoy, Min and Linzen (2020) and Mosbach, Andriushchenko and Klakow (2021); standard errors, Welch (1938). All statements here were written for this course.
+# **Sources**: fine-tuning as in GPT-1 (Radford et al. 2018) and BERT (Devlin et al. 2019); that it depends on the seed, Dodge et al. (2020), McCoy, Min and Linzen (2020) and Mosbach, Andriushchenko and Klakow (2021); standard errors, Welch (1938). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from itertools import combinations
@@ -301,6 +301,8 @@ a, b = (torch.tensor(score[k]) for k in ("causal", "bidirectional"))
 assert_close(
     difference_and_error(a, b), tuple(map(float, compare_seeds(a, b)))
 )  # the library agrees
+welch, paired = compare(a, b)[1], (a - b).std() / 2
+print(f"the two of the beginning: Welch {welch:.1f}, paired {paired:.1f}")
 
 
 # %% tags=["nbval-ignore-output"]
@@ -315,7 +317,7 @@ claim(lead_of_the_opening=opening, opening_in_standard_errors=opening / opening_
 claim(best_over_worst=best, best_over_worst_in_errors=best / best_error, leads_of_six=leads)
 
 # %% [markdown]
-# The two *networks* of the beginning do differ, 90 and 73 on the same statements. But with seed 3 *causal* has 65 and *bidirectional* 87. Over four seeds one *kind* is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0.
+# The two *networks* of the beginning do differ, 90 and 73 on the same statements. But with seed 3 *causal* scores 65 % and *bidirectional* 87. Over four seeds one *kind* is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0.
 #
 # But six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Simulate it: give every network a score from the same normal distribution, and look at all six pairs. Do that ten thousand times.
 
@@ -346,7 +348,7 @@ def our_largest(scores):
 
 
 # %% [markdown]
-# **Predict.** In how many of a hundred such experiments is some pair of the six called a lead?
+# **Predict.** In how many of a hundred such experiments is at least one of the six pairs called a lead?
 
 # %% tags=["predict"]
 guess = None  # of 100
@@ -390,9 +392,27 @@ ax.set_title("All kinds equal: six pairs find five times as many leads as one")
 figure("by-chance", alt="At three errors the curve of one pair is at 2 per cent, that of six at 9.")
 
 # %% [markdown]
-# One pair: in 2 of 100. Six pairs: in 9, and in 10 if the four kinds scatter as differently as ours. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. (The 9 of 100 is called the family-wise error rate; Tukey's and Holm's methods keep it down.) At five errors, as here, it is 1 or 2 in 100. So the best kind is better than the worst by our rule. By a more cautious one it isn't: these two happened to scatter little, and with one deviation for all kinds, 8 points, the error is 8·√(2/4) = 5.7, and the lead a hint. (Nor would this tell us why: of the two only the causal one had a target at every word.) Which of the others is better, we can't tell.
+# One pair: in 2 of 100. Six pairs: in 9, and in 10 if the four kinds scatter as differently as ours. That is the trouble with **multiple comparisons**: whoever looks at many pairs finds a lead by chance. (The 9 of 100 is called the family-wise error rate; Tukey's and Holm's methods keep it down.) At five errors, as here, it is 1 or 2 in 100. So the best kind is better than the worst by our rule. But these two happened to scatter little. With one deviation for all kinds, 8 points, the error is 8·√(2/4) = 5.7, and the lead only a hint. Which of the others is better, we can't tell.
 #
-# When would we be sure? That takes more seeds. If one kind really is 10 points ahead, and single networks scatter by 8, four seeds seldom show it, twelve call it a lead in half of all experiments, and 21 in four of five.
+# And when would we be sure? Let one kind really be 10 points ahead, and let single networks scatter by 8.
+#
+# **Predict.** In how many of a hundred experiments with four seeds do we call that a lead?
+
+# %% tags=["predict"]
+guess = None  # of 100
+
+# %%
+found = {}
+for n in (4, 12, 21):  # seeds
+    two = 8 * torch.randn(10_000, 2, n, generator=torch.Generator().manual_seed(42))
+    two[:, 0] += 10
+    found[n] = 100 * (largest(two) >= 3).double().mean().item()
+    print(f"{n:2} seeds: called a lead in {found[n]:.0f} of 100")
+compare_guess(guess, found[4])
+claim(power_of_four_seeds=found[4], power_of_21_seeds=found[21])
+
+# %% [markdown]
+# Four seeds miss it five times out of six, and twelve every other time. That is the **power** of a comparison: to call a true lead of 10 points a lead in four of five experiments takes 21 seeds of each kind. So *we can't tell* doesn't mean that there is no difference.
 #
 # ## 10c.4 When does pre-training pay?
 #
@@ -440,7 +460,7 @@ print(f"random weights {line(accuracy(one, test) for one in scratch)}")
 print(f"skip-bigrams   {accuracy(counted_few, test):.1f}")
 
 # %% [markdown]
-# About 65 %. Is that better than chance? Four of the fourteen test templates name a reaction, as in *it was a tasty cake so people smiled*. A model that knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the ten others separately.
+# About 65 %. Is that better than chance? Four of the fourteen test templates name a reaction, as in *it was a tasty cake so people smiled*. A model that knows only the reactions, and guesses elsewhere, gets 100 on four templates and 50 on ten: (4 · 100 + 10 · 50)/14 = 64.3. So look at the other ten separately.
 #
 # **Predict.** On these ten, how often are the pre-trained networks right?
 
@@ -512,7 +532,7 @@ figure(
 )
 
 # %% [markdown]
-# (Each row is named by one of its 64 statements, those that pre-training leaves worst on top.) **From random weights the networks know the reactions and, on average, little else: 52 % on the ten other templates, right in some and wrong in others. Pre-trained ones know more**: 65 %, ahead for every seed. Pre-training helps mostly on *but*. On *nobody* and *not a dry cake* all go by the adjective, and are wrong.
+# (Each row is named by one of its 64 statements, those that pre-training leaves worst on top.) **From random weights the networks know the reactions and, on average, little else: 52 % on the ten other templates, right in some and wrong in others. Pre-trained ones know more**: 65 %, ahead for every seed. Pre-training helps mostly on *but*. On *nobody* and *not a dry cake* nearly all go by the adjective, and are wrong. And on the plainest statement, *today it was a tasty cake*, pre-trained networks are 11 points behind; why, we don't know.
 #
 # Is that luck? Eight more seeds, in [a separate run](../tests/test_encoder_lesson.py):
 #
@@ -521,13 +541,14 @@ figure(
 # |0 to 3|8.6 ± 1.7|12.8 ± 2.9|
 # |4 to 7|8.3 ± 4.6|11.9 ± 6.1|
 # |8 to 11|9.7 ± 3.8|14.0 ± 5.3|
+# |4 to 11|9.0 ± 2.8|13.0 ± 3.7|
 # |**all twelve**|**8.9 ± 1.9**|**12.9 ± 2.6**|
 #
-# The second group alone would say nothing, the third would be a hint: four seeds are few. All twelve are a lead.
+# The second group alone would say nothing, the third would be a hint: four seeds are few. The eight new ones together are a lead, and so are all twelve.
 #
-# So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. Across kinds of statement it is less certain: over the fourteen templates, counted as lesson [10f](10f_templates.ipynb) will, it is 8.6 ± 3.6, a hint.
+# So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. (Here it is made easy: the text is that of the task itself, *task-adaptive* pre-training, Gururangan et al. 2020, and three in ten statements have a reaction. And no learning rate was tuned.) Across kinds of statement it is less certain: over the fourteen templates, counted as lesson [10f](10f_templates.ipynb) will, it is 8.6 ± 3.6, a hint.
 #
-# <details><summary>Three controls, in the same separate run</summary>Training from random weights wasn't too long: after 500 steps it gives 64 %. The pre-trained vectors alone don't tell the outcome: a probe on them, frozen, is right on 49 to 54 % of all statements. And on the plainest template, <em>today it was a tasty cake</em>, pre-trained networks are 11 points behind, and we don't know why. (The regression chose its <code>decay</code> on 512 labels of validation, which favours it; with any other it has 62 to 65 %.)</details>
+# <details><summary>Two controls, in the same separate run</summary>Training from random weights wasn't too long: after 500 steps it gives 64 %. The pre-trained vectors alone don't tell the outcome: a probe on them, frozen, at the last token or on their mean, is right on 49 to 55 % of all statements. (The regression chose its <code>decay</code> on 512 labels of validation, which favours it; with any other it has 62 to 65 %.)</details>
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10c.4 (investigate, 20 minutes).** Does a bidirectional network gain as much? And how much does the answer depend on how long we train? Complete the table with bidirectional networks, seeds 0 to 3, on all fourteen templates, and give each row its verdict. (Sixteen networks take two minutes or so.)
@@ -550,7 +571,7 @@ figure(
 # %% [markdown]
 # ## What you now have
 #
-# - **Which kind of network is better?** Of the two in the beginning we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead.
+# - **Which kind of network is better?** For the two we began with, we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead.
 # - What to report: several seeds, a standard error, a rule for the verdict that was stated before, and how many pairs were compared.
 # - A baseline without a network, a weight for each pair of words, at 94 %. At this budget no kind of network is ahead of it.
 # - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where there is no reaction. Over templates it is a hint. For a bidirectional one the verdict depends on how long we train, and whether the two kinds differ in this, we can't tell.

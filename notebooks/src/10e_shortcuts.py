@@ -139,7 +139,7 @@ axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
 
 # %% [markdown]
-# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Nothing but the seed decided which does. (Longer training doesn't settle it. After 6,000 steps, in the records of lesson 10f, the bidirectional ones have 11, 5, 2 and 2 %, the causal ones 53, 95, 36 and 100.)
+# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Only the seed decided which does. (After 6,000 steps, in the records of lesson 10f, the bidirectional ones agree, on the wrong answer, with 11, 5, 2 and 2 %. The causal ones still differ: 53, 95, 36 and 100.)
 #
 # This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.
 #
@@ -198,7 +198,7 @@ claim(right_with_people=answers["people nobody …"].min())
 claim(right_with_we=answers["we … (no nobody)"].min())
 
 # %% [markdown]
-# The last row first. With *we* instead of *nobody* the opposite is true, and all eight know it. So those that have 0 or 4 % with *nobody* say the same of both: they don't look at *nobody* at all.
+# The last row first. With *we* instead of *nobody* the opposite is true, and all eight know it. So those that have 0 or 4 % with *nobody* say the same of both: *nobody* changes nothing for them.
 #
 # The time at the end matters little: most networks find *nobody found the cake fresh* as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake fresh* isn't English, and does just as well. (So does *we*, for all networks but one.)
 #
@@ -258,15 +258,15 @@ def with_gaps(part, positions, models=None):  # per cent right, for each network
 
 
 # %% tags=["nbval-ignore-output"]
-def at_positions(models=None):  # right with nobody at 1 to 9: (9, networks)
-    return np.array([with_gaps(bare, [1] * n, models) for n in range(9)])
+def at_positions(models=None, last=9):  # right with nobody at 1 to last: (last, networks)
+    return np.array([with_gaps(bare, [1] * n, models) for n in range(last)])
 
 
 moved = at_positions()
-behind = with_gaps(bare, [2])
-print(f"a gap behind nobody: mean {behind.mean():.0f}, nobody at 1 {moved[0].mean():.0f}")
+one_gap = [with_gaps(bare, [at]).mean() for at in range(1, 7)]
+print("one gap at 1 to 6, mean of eight:", *(f"{one:.0f}" for one in one_gap))
 claim(right_with_a_gap=moved[1].min(), right_with_two_gaps=moved[2].min())
-claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=behind.mean())
+claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=one_gap[1])
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
@@ -278,7 +278,7 @@ def draw_positions(ax, found, title, asked_at):  # a row for each network
     first, last = asked_at
     box = {"fill": False, "ec": "C2", "lw": 3, "clip_on": False}
     ax.add_patch(plt.Rectangle((first - 1.5, -0.5), last - first + 1, found.shape[1], **box))
-    ax.set_xticks(range(9), range(1, 10))
+    ax.set_xticks(range(len(found)), range(1, len(found) + 1))
     ax.set_yticks(range(found.shape[1]), [f"seed {k % 4}" for k in range(found.shape[1])])
     ax.grid(visible=False)
     ax.set(title=title, xlabel="position of ‘nobody’")
@@ -291,7 +291,7 @@ axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks ab
 figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And the other words count, too: with the gap *behind* *nobody*, it stays at 1 while they move, and the mean rises from 35 to 68 %.
+# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone. With one gap, further and further back, *nobody* stays at 1 and fewer words move: the mean falls from 94 to 68, 63, 61, 57 and 33 %. **They have learned whole statements at their positions.**
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
@@ -343,7 +343,7 @@ compare_guess(guess, follow)
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# The reaction, in all eight, even in the three that know *nobody* at position 1. In training it always agrees with *nobody*, so a network needs nothing else there. This is **shortcut learning**.
+# The reaction, in all eight, even in the three that know *nobody* at position 1. In training it always agrees with *nobody*, so a network needs nothing else there: a **shortcut**, and they take it wherever there is one. (Exchanged in each of the ten training templates with a reaction, it turns 77 % of the answers around or more.)
 #
 # ## 10e.3 Is it only *nobody*?
 #
@@ -395,11 +395,11 @@ for ax, (name, found) in zip(axes, by_gaps.items(), strict=True):
     ax.set(xlabel="gaps in front", ylim=(-4, 104), xticks=range(4))
 axes[0].legend(loc="lower left")
 axes[0].set_ylabel("right (%), training statements")
-axes[0].figure.suptitle("Moved by two, the first ‘but’ is wrong in six of eight networks")
+axes[0].figure.suptitle("Moved by two, six of eight networks get the first ‘but’ wrong")
 figure("learned", alt="Without but the lines stay high; with but they fall, many of them to 0.")
 
 # %% [markdown]
-# **Moved by two positions, all four bidirectional networks are *always* wrong about the first template**, which in training they always get right. Of the causal ones two are nearly always wrong, too. So it isn't only *nobody*: they have learned statements at their positions. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
+# **Moved by two positions, all four bidirectional networks are *always* wrong about the first template**, which in training they always get right. Of the causal ones two are nearly always wrong, too. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
 #
 # What do they go by now? The expected cake? The later adjective? On the second template, moved by two, the one would give 0 % and the other 100, and the networks have 23 to 100. Or is it *but*? In training, with *but* at 5 what happened always comes first, and with *but* at 7 or 8 always second. Two gaps move it from 5 to 7. It is a good story. So test it: leave the first clause where it is, and move either *but* and what follows, or only what follows, so that *but* stays at 5.
 
@@ -412,7 +412,7 @@ for name, one in by_way.items():
 claim(but_itself_matters=np.abs(by_way["‘but’ and what follows"] - by_way["what follows"]).mean())
 
 # %% [markdown]
-# It isn't *but*. Whether it moves or stays at 5, the answers are much the same. Some networks are wrong again because the second clause has moved, others only if both have, and by what rule we don't know. **A story that fits is a hypothesis; change one thing, and see.**
+# It isn't *but*. Whether it moves or stays at 5, seven of the eight networks answer much the same. Some are wrong again because the second clause has moved, others only if both have, and by what rule we don't know. **A story that fits is a hypothesis; change one thing, and see.**
 #
 # And on new statements? A mean over the test hides what a table shows: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -497,21 +497,24 @@ shaken = [learn(attend, seed, more, random_gaps) for seed in range(4)]  # as man
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-everywhere = at_positions(shaken)
+everywhere = at_positions(shaken, 13)
 compare_guess(guess, everywhere[6].mean())
-claim(right_on_nobody_where_shown=everywhere.min())
+claim(right_on_nobody_where_shown=everywhere[:9].min(), right_beyond=everywhere[9:].min())
 claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(9.6, 2.6), sharey=True)[1]
+axes = plt.subplots(1, 2, figsize=(10.4, 2.6), sharey=True, width_ratios=(9, 13))[1]
 draw_positions(axes[0], moved[:, :4], "as training was", (2, 3))
 draw_positions(axes[1], everywhere, "with short statements and gaps", (1, 9))
-axes[0].figure.suptitle("Right (%): with more data, wherever training asks (frame)")
-figure("fixed", alt="Before, red and blue; with short statements and gaps all blue from 1 to 9.")
+axes[0].figure.suptitle("Right (%): with more data, all know it where training asks (frame)")
+figure(
+    "fixed",
+    alt="Before, red and blue; with short statements and gaps all blue from 1 to 9, then mixed.",
+)
 
 # %% [markdown]
-# **96 % or more at all positions from 1 to 9, in all four**: wherever the label now depends on *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) It has a price: in as many steps as before they have learned only 90 % of their training statements.
+# **96 % or more at all positions from 1 to 9, in all four**: wherever the label now depends on *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop to 38 and 46 %, though these positions have been trained, too: augmentation is sure to fix only what it covers. And it has a price: in as many steps as before they have learned only 90 % of the old training statements.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
@@ -587,11 +590,11 @@ axes[0].figure.suptitle("With rotary positions they know it at 1, too, from the 
 figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
 
 # %% [markdown]
-# **With the old data *nobody* is known at position 1, too**, 88 % of the time or more, though no label there depended on it. (At the other positions it is nearly the same by design, since only the distance from `[CLS]` changes. A gap *behind* *nobody* changes more, and leaves 86 %.) And statements that they have learned stay known wherever they stand.
+# **With the old data *nobody* is known at position 1, too**, 88 % of the time or more, though no label there depended on it. (At the other positions it is nearly the same: moved together, the words keep their distances, and that to `[CLS]` turns out to matter little. A gap *behind* *nobody* changes more, and leaves 86 %.) And statements that they have learned stay known wherever they stand.
 #
 # On other new statements rotary networks are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint. Is that because we have looked at this test so often? The validation set has eight other templates, and nothing here was chosen on it. There they are ahead by 6.6 ± 3.3: a hint, too. (Over seeds; the templates are few, see lesson 10f.)
 #
-# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, 96 % or more, though training never has a time at the end with *nobody*. With rotary positions three of four are; the fourth, which is always right without *today*, gets 42 % with it, and why we don't know. So neither cure is better in all. (On the other new statements more data are ahead of none on the test, 90 to 83, and behind on validation, 83 to 90, after learning only 90 % of training.) Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
+# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, 96 % or more, though training never has a time at the end with *nobody*. With rotary positions three of four are; the fourth, which is always right without *today*, gets 42 % with it, and why we don't know. So neither fix wins across the board. (On the other new statements augmentation beats none on the test, 90 to 83, and loses on validation, 83 to 90, after learning only 90 % of training.) Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
@@ -613,7 +616,7 @@ figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is *nobody* at the positions where training asks about it, 2 and 3; elsewhere the seed decides, and at 1, 6 and 7 four or five of the eight are mostly wrong. Moved by two positions, six of eight are wrong about one form of *but* that they know.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is whole statements at their positions: with *nobody* at 2 and 3, where training asks about it, all are right; elsewhere the seed decides, and at 1, 6 and 7 four or five of the eight are mostly wrong. Moved by two positions, six of eight are wrong about one form of *but* that they know.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
 # - Two cures. Augmentation reliably fixes what it covers. An encoder that sees only distances doesn't care where a statement begins. (Exercise 10e.4 has a third.)
 #

@@ -63,6 +63,10 @@ def gap_of_one_row(x, at, fill):
     return torch.cat([x[:1, :at], x.new_full((1, 1), fill), x[:1, at:]], 1)
 
 
+def gap_at_3_at_most(x, at, fill):
+    return gap_by_columns(x, min(at, 3), fill)
+
+
 def gap_of_two_rows(x, at, fill):
     return gap_by_columns(x[:2], at, fill)
 
@@ -171,9 +175,10 @@ ROWS = {
             gap_that_keeps_the_width: "([[1, 7, 5]], 1, 0)",
             gap_that_writes: " raised ValueError: it changed the x",
             gap_one_too_far: "([[1, 7, 5]], 1, 0)",
-            gap_after_the_first: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
-            gap_of_padding: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
-            gap_of_one_row: "([[1, 7, 5, 4], [1, 8, 4, 0]], 3, 2)",
+            gap_after_the_first: "([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]], 5, 2)",
+            gap_at_3_at_most: "([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]], 5, 2)",
+            gap_of_padding: "([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]], 5, 2)",
+            gap_of_one_row: "([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]], 5, 2)",
             gap_between_tokens_only: "([[1, 7]], 2, 0)",
             gap_after_the_first_token: "([[1, 7], [1, 9], [1, 5]], 0, 0)",
             gap_of_two_rows: "([[1, 7], [1, 9], [1, 5]], 0, 0)",
