@@ -330,8 +330,7 @@ guess = None  # "nobody", "the reaction" or "sometimes one, sometimes the other"
 
 # %% tags=["nbval-ignore-output"]
 turn = answer_or(exchange, exercises.swap_reaction)  # the course's until yours is there
-form = "nobody found the {s} {o} so {r} ."
-with_reaction = [one for one in train if one.template == form]
+with_reaction = [one for one in train if one.template.startswith("nobody")]
 exchanged = [replace(one, text=turn(one.text)) for one in with_reaction]  # nobody's label
 print(with_reaction[0].text, exchanged[0].text, sep="\n")
 by_nobody = with_gaps(exchanged, [])  # right is what nobody says, wrong what the reaction says
@@ -404,12 +403,11 @@ figure("learned", alt="Without but the lines stay high; with but they fall, many
 # What do they go by now? The expected cake? The later adjective? On the second template, moved by two, the one would give 0 % and the other 100, and the networks have 23 to 100. Or is it *but*? In training, with *but* at 5 what happened always comes first, and with *but* at 7 or 8 always second. Two gaps move it from 5 to 7. It is a good story. So test it: leave the first clause where it is, and move either *but* and what follows, or only what follows, so that *but* stays at 5.
 
 # %% tags=["nbval-ignore-output"]
-known_well = groups["tasty but we expected dry"]
-ways = {"all of it": [1, 1], "‘but’ and what follows": [5, 5], "what follows": [6, 6]}
-by_way = {name: with_gaps(known_well, at) for name, at in ways.items()}
-for name, one in by_way.items():
-    print(f"moved by two: {name:22}", *(f"{number:4.0f}" for number in one))
-claim(but_itself_matters=np.abs(by_way["‘but’ and what follows"] - by_way["what follows"]).mean())
+part = groups["tasty but we expected dry"]
+with_it, after_it = with_gaps(part, [5, 5]), with_gaps(part, [6, 6])
+print("moved by two, ‘but’ and what follows:", with_it.round())
+print("moved by two, only what follows:     ", after_it.round())
+claim(but_itself_matters=np.abs(with_it - after_it).mean())
 
 # %% [markdown]
 # It isn't *but*. Whether it moves or stays at 5, seven of the eight networks answer much the same. Some are wrong again because the second clause has moved, others only if both have, and by what rule we don't know. **A story that fits is a hypothesis; change one thing, and see.**
@@ -428,9 +426,9 @@ forms = sorted({one.template for one in test})
 parts = [[one for one in test if one.template == form] for form in forms]
 columns = [lambda x, present: bag(x), *networks["bidirectional"], *networks["causal"]]
 table = np.array([[accuracy(model, part) for model in columns] for part in parts])  # (14, 9)
-reaction = np.array(["{r}" in form for form in forms])  # it gives the outcome away
 spread = np.array([max(np.ptp(row[1:5]), np.ptp(row[5:])) for row in table])
-claim(right_with_a_reaction=table[reaction].mean(), templates_that_vary=(spread > 50).sum())
+told = ["{r}" in form for form in forms]  # a reaction gives the outcome away
+claim(right_with_a_reaction=table[told].mean(), templates_that_vary=(spread > 50).sum())
 claim(pairs_on_nobody=table[["nobody" in form for form in forms], 0].item())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
@@ -477,8 +475,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) do. (They move each text by a number of its own.) Adding changed copies of the data is called **data augmentation**.
 
 # %% tags=["nbval-ignore-output"]
-timed = [one for one in train if "{t}" in one.template]
-more = train + [replace(one, text=shorten(one.text)) for one in timed]
+more = train + [replace(one, text=shorten(one.text)) for one in train if "{t}" in one.template]
 print(f"{len(train)} statements, now {len(more)}, such as:", more[-1].text)
 
 
