@@ -342,7 +342,7 @@ compare_guess(guess, follow)
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# The reaction, in all eight, even in the three that know *nobody* at position 1. In training it always agrees with *nobody*, so a network needs nothing else there: a **shortcut**, and they take it wherever there is one. (Exchanged in each of the ten training templates with a reaction, it turns 77 % of the answers around or more.)
+# The reaction, in all eight, even in the three that know *nobody* at position 1. In training it always agrees with *nobody*, so a network needs nothing else there. To rely on such a cue is **shortcut learning**, and they do wherever there is one. (Exchanged in each of the ten training templates with a reaction, it turns 77 % of the answers around or more.)
 #
 # ## 10e.3 Is it only *nobody*?
 #
