@@ -422,6 +422,7 @@ def test_with_few_labels_pre_training_pays_with_other_seeds_too():
     few, rule, right = train[::8], room["attend_past"], room["accuracy"]
     forms = sorted({one.template for one in test})
     parts = [[one for one in test if one.template == form] for form in forms]
+    assert all(sum(one.label for one in part) == len(part) / 2 for part in parts)
     untold = np.array(["{r}" not in form for form in forms])
     found = []  # (seeds, without and with the text, templates)
     for seed in range(4, 8):

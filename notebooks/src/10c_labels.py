@@ -31,7 +31,7 @@ device = setup("10c_labels", seed=42)
 # %% [markdown]
 # ## 10c.1 One label for a whole text
 #
-# The statements are those of lesson 10. Each has a label, 1 if things turned out well and 0 if not. They are made from 56 templates, such as `it was not a {o} {s} {t} .`: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{t}` when, `{w}` who, and `{r}` a reaction such as *people smiled*. We train on 34 of the templates and keep 8 for validation and 14 for the test; no template occurs in two of these sets. A test template joins clauses that all occur in training, but in a new way: what is tested is **compositional generalisation**.
+# The statements are those of lesson 10. Each has a label, 1 if things turned out well and 0 if not. They are made from 56 templates, such as `it was not a {o} {s} {t} .`: `{s}` is the thing, `{x}` how it was, `{o}` the opposite, `{t}` when, `{w}` who, and `{r}` a reaction such as *people smiled*. We train on 34 of the templates and keep 8 for validation and 14 for the test; no template occurs in two of these sets. In each, half of the statements have label 1, so chance is 50 %. A test template joins clauses that all occur in training, but in a new way: what is tested is **compositional generalisation**.
 
 # %%
 from coursekit.windows.masking import pad_texts
@@ -202,7 +202,7 @@ for name, model in runs[0].items():
 # %% [markdown]
 # On the training statements all are nearly perfect. On new ones they lie far apart: a clear ranking, it seems. But a network depends on its **seed**, which decides the first weights, the order of the data, and which words are masked. So train all four kinds again, with the seeds 1, 2 and 3.
 #
-# And a rule, before we look. The difference of two means, divided by its standard error, says how many standard errors apart they are, the *t* statistic. We call the difference **a lead** if it is three or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate.
+# And a rule, before we look. The difference of two means, divided by its standard error, says how many standard errors apart they are, the *t* statistic. We call the difference **a lead** if it is three or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate. And if an error can be computed in two ways, the larger counts.
 #
 # **Predict.** The best and the worst network of seed 0 are 22 points apart. Now take the kind that varies most. How far apart are its best and its worst network?
 
@@ -276,7 +276,7 @@ def difference(a, b):
 
 
 # %% [markdown]
-# But are the runs independent? Those of one seed see the statements in the same order, and some begin with the same weights. Then the error of the four *differences* is the right one, the **paired** error, which can be smaller or larger. From four seeds we can't tell which to trust. So compute both; the larger counts.
+# But are the runs independent? Those of one seed see the statements in the same order, and some begin with the same weights. Then the error of the four *differences* is the right one, the **paired** error, which can be smaller or larger. From four seeds we can't tell which to trust, so by our rule the larger counts.
 
 # %%
 from coursekit.evaluate.seeds import compare_means, compare_seeds
@@ -317,7 +317,7 @@ claim(lead_of_the_opening=opening, opening_in_standard_errors=opening / opening_
 claim(best_over_worst=best, best_over_worst_in_errors=best / best_error, leads_of_six=leads)
 
 # %% [markdown]
-# The two *networks* of the beginning do differ, 90 and 73 on the same statements. But with seed 3 *causal* scores 65 % and *bidirectional* 87. Over four seeds one *kind* is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0.
+# The two *networks* of the beginning do differ, 90 and 73 on the same statements. But with seed 3 *causal* scores 65 % and *bidirectional* 87. Over four seeds one *kind* is ahead by 2.9 ± 8.8: **we can't tell.** Of the six pairs only one is a lead, the best kind over the worst, by 15.6 ± 3.0. (By Welch's error alone there would be a second. And that only the causal network had a target at every word, this can't tell apart from the mask.)
 #
 # But six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Simulate it: give every network a score from the same normal distribution, and look at all six pairs. Do that ten thousand times.
 
@@ -412,7 +412,7 @@ compare_guess(guess, found[4])
 claim(power_of_four_seeds=found[4], power_of_21_seeds=found[21])
 
 # %% [markdown]
-# Four seeds miss it five times out of six, and twelve every other time. That is the **power** of a comparison: to call a true lead of 10 points a lead in four of five experiments takes 21 seeds of each kind. So *we can't tell* doesn't mean that there is no difference.
+# Four seeds miss it five times out of six, and twelve every other time. That is the **power** of a comparison: to call a true lead of 10 points a lead in four of five experiments takes 21 seeds of each kind, by this rule. (With so many, fewer than three errors would do.) So *we can't tell* doesn't mean that there is no difference.
 #
 # ## 10c.4 When does pre-training pay?
 #
@@ -571,9 +571,9 @@ figure(
 # %% [markdown]
 # ## What you now have
 #
-# - **Which kind of network is better?** For the two we began with, we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead.
+# - **Which kind of network is better?** For the two we began with, we can't tell. One run would have said 17 points; over four seeds it is 2.9 ± 8.8. Of six pairs one is a lead, by a more cautious rule none.
 # - What to report: several seeds, a standard error, a rule for the verdict that was stated before, and how many pairs were compared.
 # - A baseline without a network, a weight for each pair of words, at 94 %. At this budget no kind of network is ahead of it.
-# - Pre-training pays off when labels are few, for a causal network: 8.9 ± 1.9 points with 272 labels and twelve seeds, 12.9 ± 2.6 where there is no reaction. Over templates it is a hint. For a bidirectional one the verdict depends on how long we train, and whether the two kinds differ in this, we can't tell.
+# - Pre-training pays off when labels are few, for a causal network: 9.0 ± 2.8 points with 272 labels and eight new seeds, 13.0 ± 3.7 where there is no reaction. Over templates it is a hint. For a bidirectional one the verdict depends on how long we train, and whether the two kinds differ in this, we can't tell.
 #
 # **What still fails.** All networks had the same 1,500 steps, the same learning rate, and the same fourteen test templates. [Side lesson 10f](10f_templates.ipynb) lets each kind choose its settings, and finds a lead of nearly six standard errors that isn't what it seems. And some networks are always wrong about *nobody found the cake dry today*: why, [side lesson 10e](10e_shortcuts.ipynb) asks.

@@ -147,7 +147,7 @@ figure("equal-in-training", alt="Eight lines start near 100; they end anywhere f
 #
 # ## 10e.2 Change one thing
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*. More on that below.)
+# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
 
 
 # %%
@@ -264,7 +264,7 @@ def at_positions(models=None, last=9):  # right with nobody at 1 to last: (last,
 
 moved = at_positions()
 one_gap = [with_gaps(bare, [at]).mean() for at in range(1, 7)]
-print("one gap at 1 to 6, mean of eight:", *(f"{one:.0f}" for one in one_gap))
+print(f"no gap {moved[0].mean():.0f}, one at 1 to 6:", *(f"{one:.0f}" for one in one_gap))
 claim(right_with_a_gap=moved[1].min(), right_with_two_gaps=moved[2].min())
 claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=one_gap[1])
 
@@ -291,7 +291,7 @@ axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks ab
 figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone. With one gap, further and further back, *nobody* stays at 1 and fewer words move: the mean falls from 94 to 68, 63, 61, 57 and 33 %. **They have learned whole statements at their positions.**
+# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone. Without a gap the mean is 35 %. With one right behind *nobody*, which stays at 1, it is 68, and the further back the gap, the lower. **What they know of *nobody* is tied to where it and the other words stand.**
 #
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
 
@@ -400,7 +400,7 @@ figure("learned", alt="Without but the lines stay high; with but they fall, many
 # %% [markdown]
 # **Moved by two positions, all four bidirectional networks are *always* wrong about the first template**, which in training they always get right. Of the causal ones two are nearly always wrong, too. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
 #
-# What do they go by now? The expected cake? The later adjective? On the second template, moved by two, the one would give 0 % and the other 100, and the networks have 23 to 100. Or is it *but*? In training, with *but* at 5 what happened always comes first, and with *but* at 7 or 8 always second. Two gaps move it from 5 to 7. It is a good story. So test it: leave the first clause where it is, and move either *but* and what follows, or only what follows, so that *but* stays at 5.
+# What do they go by now? The expected cake? The later adjective? On the second template, moved by two, the one would give 0 % and the other 100, and the networks have 23 to 100. Or is it *but*? In training, with *but* at 5 what happened always comes first, and with *but* at 7 or 8 always second. Two gaps move it from 5 to 7. For the second template that, too, would give 100, so it can't be the whole story. Can it be a part? Leave the first clause where it is, and move either *but* and what follows, or only what follows, so that *but* stays at 5.
 
 # %% tags=["nbval-ignore-output"]
 part = groups["tasty but we expected dry"]
@@ -410,7 +410,7 @@ print("moved by two, only what follows:     ", after_it.round())
 claim(but_itself_matters=np.abs(with_it - after_it).mean())
 
 # %% [markdown]
-# It isn't *but*. Whether it moves or stays at 5, seven of the eight networks answer much the same. Some are wrong again because the second clause has moved, others only if both have, and by what rule we don't know. **A story that fits is a hypothesis; change one thing, and see.**
+# Four networks fail here, too, with 47 % or less. In three of them it makes no difference whether *but* moves or stays at 5; in the fourth, 12 becomes 39. So it is hardly *but*. Others fail only if the first clause moves, and by what rule we don't know. **A story that fits is a hypothesis; change one thing, and see.**
 #
 # And on new statements? A mean over the test hides what a table shows: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -472,7 +472,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # ## 10e.4 Say what doesn't matter
 #
-# How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) do. (They move each text by a number of its own.) Adding changed copies of the data is called **data augmentation**.
+# How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. (None of the 24 is among them.) And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) do. (They move each text by a number of its own.) Adding changed copies of the data is called **data augmentation**.
 
 # %% tags=["nbval-ignore-output"]
 more = train + [replace(one, text=shorten(one.text)) for one in train if "{t}" in one.template]
@@ -594,7 +594,7 @@ figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
 # And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, 96 % or more, though training never has a time at the end with *nobody*. With rotary positions three of four are; the fourth, which is always right without *today*, gets 42 % with it, and why we don't know. So neither fix wins across the board. (On the other new statements augmentation beats none on the test, 90 to 83, and loses on validation, 83 to 90, after learning only 90 % of training.) Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
+# > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
 # >
 # > <details><summary>Hint</summary>What does attention without a mask make of a text whose words are shuffled? And with a causal mask: how many tokens can each one see?</details>
 # >
@@ -613,7 +613,7 @@ figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is whole statements at their positions: with *nobody* at 2 and 3, where training asks about it, all are right; elsewhere the seed decides, and at 1, 6 and 7 four or five of the eight are mostly wrong. Moved by two positions, six of eight are wrong about one form of *but* that they know.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is tied to positions: with *nobody* at 2 and 3, where training asks about it, all are right; elsewhere the seed decides, and at 1, 6 and 7 four or five of the eight are mostly wrong. Moved by two positions, six of eight are wrong about one form of *but* that they know.
 # - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
 # - Two cures. Augmentation reliably fixes what it covers. An encoder that sees only distances doesn't care where a statement begins. (Exercise 10e.4 has a third.)
 #
