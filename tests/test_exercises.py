@@ -41,7 +41,7 @@ REFUSES_WRITING = {
     objective.check_look_inside,
     objective.check_transplant,
     reverse.check_cross_attention,
-    shortcuts.check_leave_gap,
+    shortcuts.check_our_effects,
 }
 WRONG = [(check, wrong, call) for check, (_, all_) in ROWS.items() for wrong, call in all_.items()]
 

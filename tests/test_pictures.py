@@ -16,6 +16,7 @@ from coursekit.notebook.pictures import (
     draw_ahead,
     draw_images,
     draw_numbers,
+    draw_percent,
     draw_reached,
     name_lines,
     ridges,
@@ -139,6 +140,24 @@ def test_rows_and_columns_have_the_names_that_are_given():
     ax = draw_numbers(plt.figure().gca(), torch.ones(2, 3), rows="ab", columns=[2, 0, 1])
     assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b"]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["2", "0", "1"]
+
+
+def test_a_table_of_per_cent_is_white_at_chance():
+    ax = draw_percent(plt.figure().gca(), [[50.0, 0.0], [98.6, 21.0], [60.0, 79.0]], "abc", [3, 1])
+    (image,) = ax.images
+    assert image.get_clim() == (0, 100)
+    assert image.cmap(image.norm(50.0))[:3] == pytest.approx([0.97] * 3, abs=0.02)
+    written = {text.get_position(): (text.get_text(), text.get_color()) for text in ax.texts}
+    assert written == {
+        (0, 0): ("50", "black"),
+        (1, 0): ("0", "white"),
+        (0, 1): ("99", "white"),
+        (1, 1): ("21", "black"),
+        (0, 2): ("60", "black"),
+        (1, 2): ("79", "black"),
+    }
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b", "c"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["3", "1"]
 
 
 def test_ink_is_black_whatever_there_is():

@@ -11,6 +11,7 @@ from statsmodels.api import OLS
 from coursekit.evaluate.seeds import (
     compare_means,
     compare_seeds,
+    judge,
     largest_difference,
     mean_over_groups,
     proportion_error,
@@ -113,3 +114,17 @@ def test_one_group_has_no_error(n):
 def test_each_value_has_a_group(n):
     with pytest.raises(ValueError, match=f"3 values and {n} groups: name the group of each"):
         mean_over_groups(torch.ones(3), list("abab")[:n])
+
+
+@pytest.mark.parametrize(
+    ("ahead", "verdict"),
+    [(6.0, "a lead"), (5.99, "a hint"), (4.0, "a hint"), (3.99, "can't tell"), (0.0, "can't tell")],
+)
+def test_a_lead_is_three_errors_and_a_hint_two(ahead, verdict):
+    assert judge(ahead, 2.0) == judge(-ahead, 2.0) == verdict
+
+
+@pytest.mark.parametrize("error", [0.0, -1.0, float("nan")])
+def test_runs_that_do_not_differ_have_no_verdict(error):
+    with pytest.raises(ValueError, match=f"error={error} must be above 0: take runs that differ"):
+        judge(1.0, error)

@@ -9,6 +9,7 @@ import pytest
 from coursekit.data.statements import (
     DOMAINS,
     REACTIONS,
+    fill_in,
     number_words,
     statements,
     templates,
@@ -119,3 +120,13 @@ def test_training_says_nobody_in_two_templates_with_the_adjective_at_5_or_later(
     assert found == positions | {"{t} nobody found the {s} {o} .": {(2, 6), (3, 7)}}
     (asked,) = {one.template for one in PARTS[2] if "nobody" in one.template}
     assert asked == "nobody found the {s} {o} {t} ."
+
+
+def test_a_template_is_named_by_a_statement_that_can_be_made_from_it():
+    _, good, bad = DOMAINS["kitchen"]
+    for form in {one.template for part in PARTS for one in part}:
+        name = fill_in(form)
+        pattern = re.escape(form.removesuffix(" .")).replace(r"\{", "{").replace(r"\}", "}")
+        words = {"s": "cake", "x": f"({'|'.join(good.split())})", "o": f"({'|'.join(bad.split())})"}
+        words |= {"w": "we", "t": "today", "r": f"({'|'.join(REACTIONS[0])})"}
+        assert re.fullmatch(pattern.format(**words), name), form

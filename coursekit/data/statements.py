@@ -70,6 +70,17 @@ def templates() -> list[list[str]]:
     return [single, caused, first, last]
 
 
+def fill_in(template: str) -> str:
+    """Return the statement by which pictures name a template, without its full stop.
+
+    Example:
+        >>> fill_in("it was not a {o} {s} {t} .")
+        'it was not a dry cake today'
+    """
+    words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
+    return template.format(**words).removesuffix(" .")
+
+
 def statements(
     each: int = 64, split: int = 42
 ) -> tuple[list[Statement], list[Statement], list[Statement]]:

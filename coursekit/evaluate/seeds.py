@@ -80,6 +80,29 @@ def largest_difference(scores: Float[Tensor, "... K S"]) -> Float[Tensor, "..."]
     return torch.stack(found).amax(0)
 
 
+def judge(ahead: float, error: float) -> str:
+    """Say what a difference of a few runs is: "a lead", "a hint" or "can't tell".
+
+    A lead is three standard errors or more, a hint two or more: of four runs the error itself is
+    uncertain, and a rule that is stated before the runs can't be bent by them.
+
+    Args:
+        ahead: the difference, in either direction.
+        error: its standard error.
+
+    Raises:
+        ValueError: if the error isn't above 0.
+
+    Example:
+        >>> judge(-8.6, 3.6)
+        'a hint'
+    """
+    if not error > 0:
+        raise ValueError(f"{error=} must be above 0: take runs that differ")
+    size = abs(ahead / error)
+    return "a lead" if size >= 3 else "a hint" if size >= 2 else "can't tell"
+
+
 def proportion_error(p: float, n: int) -> float:
     """Return the standard error of a proportion p of n independent answers: √(p(1 − p)/n).
 

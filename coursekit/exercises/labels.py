@@ -1,12 +1,14 @@
-"""Checks for the exercises of notebooks 10c and 10f."""
+"""Checks for the exercises of notebooks 10c, 10f and 10g, and what one falls back on."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from coursekit.data.statements import REACTIONS
 from coursekit.evaluate.seeds import (
     compare_means,
     largest_difference,
@@ -14,6 +16,7 @@ from coursekit.evaluate.seeds import (
     proportion_error,
 )
 from coursekit.exercises.compare import agree, with_gradients
+from coursekit.models.bag import count_words
 from coursekit.models.encoder import POOLINGS, pool
 
 
@@ -74,6 +77,54 @@ def check_over_templates(solution: Callable[[Tensor, list[str]], tuple[float, fl
         (torch.tensor([10.0, -90.0, 0.0, 0.0]), ["ab", "ac", "b", "c"]),
     ]
     agree(_named(solution, "mean"), _named(mean_over_groups, "mean"), cases, tolerance=1e-5)
+
+
+def check_our_pairs(solution: Callable[[Tensor, int], Tensor]) -> None:
+    """Check counts of pairs of words, in order and however far apart."""
+    cases = [
+        (torch.tensor([[1, 0, 2, 3]]), 4),
+        (torch.tensor([[2, 2, 1, 2]]), 3),
+        (torch.tensor([[0, 3, 1], [3, 0, 0], [2, 1, 3]]), 5),
+    ]
+    agree(solution, count_pairs, cases)
+
+
+def count_pairs(tokens: Int[Tensor, "N T"], size: int) -> Float[Tensor, "N V V"]:
+    """Count in each text how often a word stands before another, however far apart.
+
+    Example:
+        >>> count_pairs(torch.tensor([[1, 0, 1]]), 2).tolist()
+        [[[0.0, 1.0], [1.0, 1.0]]]
+    """
+    return count_words(tokens, size, pairs="far")[:, size:].unflatten(1, (size, size))
+
+
+def tell_by_reaction(text: str) -> float:
+    """Return the probability that it turned out well, if nothing is known but the reactions.
+
+    Example:
+        >>> tell_by_reaction("it was a dry cake so people grumbled .")
+        0.0
+        >>> tell_by_reaction("it was a dry cake today .")
+        0.5
+    """
+    good, bad = (any(one in text for one in reactions) for reactions in REACTIONS)
+    return 1.0 if good else 0.0 if bad else 0.5
+
+
+def check_by_reaction(solution: Callable[[str], float]) -> None:
+    """Check what a reaction tells, wherever it stands, and that nothing else does."""
+    texts = (
+        "it was a tasty cake so people smiled .",
+        "everyone was annoyed because we had a late train .",
+        "you found the parcel whole this time .",
+        "the guests came again because it was not a windy walk .",
+        "it was not a whole letter so the guests went home .",
+        "everyone was pleased because we did not have a torn mirror .",
+        "we found the soup burnt so people grumbled .",
+        "today nobody found the ferry late .",
+    )
+    agree(solution, tell_by_reaction, [(text,) for text in texts])
 
 
 def _named(one: Callable[..., tuple[float, float]], first: str) -> Callable[..., Any]:

@@ -1,37 +1,44 @@
 """Checks for the exercises of notebook 10e, and what they ask for until the reader has it."""
 
 from collections.abc import Callable
+from functools import wraps
 
 import torch
-from jaxtyping import Shaped
 from torch import Tensor
 
 from coursekit.data.statements import REACTIONS
 from coursekit.exercises.compare import agree, watch_arguments
+from coursekit.inside.occlusion import Tells, occlude
 
 
-def insert_gap(x: Shaped[Tensor, "N T"], at: int, fill: int) -> Shaped[Tensor, "N T+1"]:
-    """Return a table with one more column, number `at`, all `fill`, and of the same type.
-
-    Example:
-        >>> insert_gap(torch.tensor([[1, 5, 6]]), 1, 0)
-        tensor([[1, 0, 5, 6]])
-    """
-    gap = torch.full_like(x[:, :1], fill)
-    return torch.cat([x[:, :at], gap, x[:, at:]], 1)
-
-
-def check_leave_gap(solution: Callable[[Tensor, int, int], Tensor]) -> None:
-    """Check a gap at some position, in tokens and in what says where they are."""
+def check_our_effects(solution: Callable[[Tells, Tensor, Tensor], Tensor]) -> None:
+    """Check what hiding each token changes, of an answer that is known."""
     cases = [
-        (torch.tensor([[1, 7, 5]]), 1, 0),
-        (torch.tensor([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]]), 5, 2),
-        (torch.tensor([[True, True, True], [True, True, False]]), 1, False),
-        (torch.tensor([[True, False]]), 1, True),
-        (torch.tensor([[1, 7]]), 2, 0),
-        (torch.tensor([[1, 7], [1, 9], [1, 5]]), 0, 0),
+        (torch.tensor([[1, 7, 5]]), torch.tensor([[True, True, True]])),
+        (torch.tensor([[2, 4, 6, 5, 3]]), torch.tensor([[True, True, True, True, False]])),
+        (torch.tensor([[2, 4, 8, 9]]), torch.tensor([[True, False, True, True]])),
     ]
-    agree(watch_arguments(solution, "x"), insert_gap, cases, same_dtype=True)
+
+    @wraps(solution)
+    def asked(tokens: Tensor, present: Tensor) -> Tensor:
+        watched = watch_arguments(lambda *given: solution(_first_times_last, *given), *NAMES)
+        return watched(tokens, present)
+
+    def effects(tokens: Tensor, present: Tensor) -> Tensor:
+        return occlude(_first_times_last, tokens, present)
+
+    agree(asked, effects, cases, names=NAMES)
+
+
+NAMES = "tokens", "present"
+
+
+def _first_times_last(tokens: Tensor, present: Tensor) -> Tensor:
+    """Multiply the first token that is there by the last: if one is hidden, another steps in."""
+    steps = torch.arange(tokens.shape[1])
+    first = steps.where(present, len(steps)).amin(1, keepdim=True)
+    last = steps.where(present, -1).amax(1, keepdim=True)
+    return (tokens.gather(1, first) * tokens.gather(1, last)).flatten().float()
 
 
 def swap_reaction(text: str) -> str:

@@ -3,13 +3,13 @@
 #
 # A network has learned from statements such as *today nobody found the cake burnt*, and gets them right: things turned out well. Now leave out *today*. The same network is sure that things turned out badly. What has it learned instead of *nobody*?
 #
-# **Afterwards you can** find out what a network's answer depends on, by changing one thing in a text at a time, read a table of results by template, and fix it through its data or through its position encoding.
+# **Afterwards you can** find out what a network's answer depends on, by hiding one word or changing one thing at a time, read a table of results by template, and fix it through its data or through its position encoding.
 #
 # **Before**: lessons 10c (fine-tuning, seeds, skip-bigrams) and 6 (rotary positions).
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); what the data leave open, McCoy, Min and Linzen (2020) and D'Amour et al. (2022); pairs of texts that differ in one thing, Kaushik, Hovy and Lipton (2020), Gardner et al. (2020); tests by template, Ribeiro et al. (2020); what networks make of absolute positions, Sinha et al. (2022) and Kiyono et al. (2021); rotary positions, Su et al. (2021). All statements here were written for this course.
+# **Sources**: shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); what the data leave open, McCoy, Min and Linzen (2020) and D'Amour et al. (2022); hiding one part of the input, Zeiler and Fergus (2014), Li, Monroe and Jurafsky (2016); pairs of texts that differ in one thing, Kaushik, Hovy and Lipton (2020), Gardner et al. (2020); tests by template, Ribeiro et al. (2020); what networks make of absolute positions, Sinha et al. (2022) and Kiyono et al. (2021); rotary positions, Su et al. (2021). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from dataclasses import replace
@@ -21,10 +21,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from coursekit.data.statements import DOMAINS, Statement, number_words, statements
+from coursekit.data.statements import DOMAINS, Statement, fill_in, number_words, statements
 from coursekit.exercises import answer_or
 from coursekit.exercises import shortcuts as exercises
 from coursekit.notebook import claim, compare_guess, figure, setup
+from coursekit.notebook.pictures import draw_percent
 from coursekit.notebook.widgets import type_text
 
 device = setup("10e_shortcuts", seed=42)
@@ -71,7 +72,7 @@ def learn(rule, seed, part=train, change=None, steps=1500, positions=LearnedPosi
     labels = torch.tensor([one.label for one in part], device=device)
     picks = (torch.randint(len(part), (32,), generator=g) for _ in range(steps))
     batches = (((tokens[i], present[i]), labels[i]) for i in picks)
-    if change is not None:  # 10e.4 changes the batches
+    if change is not None:  # 10e.7 changes the batches
         batches = ((change(*x, g), y) for x, y in batches)
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
     fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=F.cross_entropy, **options)
@@ -87,11 +88,15 @@ networks["causal"] = [learn(attend_past, seed) for seed in range(4)]
 # %% [markdown]
 # Ask one of them, bidirectional, seed 0:
 
+
 # %% tags=["nbval-ignore-output"]
+@torch.no_grad()
+def went_well(tokens, present):  # the probability, for each text
+    return networks["bidirectional"][0](tokens, present).softmax(1)[:, 1]
+
+
 for text in ("today nobody found the cake burnt .", "nobody found the cake burnt ."):
-    with torch.no_grad():
-        p = networks["bidirectional"][0](*read([text])).softmax(1)[0, 1]
-    print(f"{text:38} it went well: {p:.3f}")
+    print(f"{text:38} it went well: {went_well(*read([text])).item():.3f}")
 
 # %% [markdown]
 # One training template is `{t} nobody found the {s} {o} .`: a time, a thing, and the opposite of how it was. In a test template the time stands at the end: *nobody found the cake dry today*. Anyone who knows what *nobody* means gets both right.
@@ -139,15 +144,91 @@ axes[0].figure.suptitle("Equal in training is not equal")
 figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
 
 # %% [markdown]
-# On the left no one could tell them apart. On the right they range from nearly always right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Only the seed decided which does. (After 6,000 steps, in the records of lesson 10f, the bidirectional ones agree, on the wrong answer, with 11, 5, 2 and 2 %. The causal ones still differ: 53, 95, 36 and 100.)
+# On the left all but one are alike. On the right they range from mostly right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Only the seed decided which does. (Another processor, which rounds in another way, is like another seed, see 10c: your numbers differ from those in the text, and the story doesn't. After 6,000 steps, in the records of lesson 10f, the bidirectional ones agree, on the wrong answer, with 11, 5, 2 and 2 %. The causal ones still differ: 53, 95, 36 and 100.)
 #
 # This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.
 #
 # Which rule have they learned?
 #
-# ## 10e.2 Change one thing
+# ## 10e.2 Which words count?
 #
-# The two templates differ in two things: there is nothing before *nobody*, and there is something at the end. So write statements that differ in only one, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
+# Ask the network itself. Hide one word at a time: set `present` to False there, so that no token attends to it, while all others stay where they are. What the answer loses is the word's effect. This is **occlusion**.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10e.1 (build, 15 minutes).** Write `our_effects(tells, tokens, present)`, for one text: `tokens` and `present` are (1, T). `tells` takes two tables (N, T) like these, a row for each text, and returns N answers. The result is (T,): for each token the answer to the whole text, minus the answer when this token is hidden. What is hidden already has no effect, and neither table may be changed in place.
+# >
+# > <details><summary>Hint 1</summary>Make T copies of the text, each with another token hidden, and ask once.</details>
+# > <details><summary>Hint 2</summary><code>torch.eye(T, dtype=torch.bool)</code> is True on its diagonal, <code>~</code> turns True and False around, and <code>&</code> is True where both are.</details>
+
+
+# %% tags=["stub"]
+def our_effects(tells, tokens, present): ...  # -> (T,)
+
+
+# %% tags=["check"]
+exercises.check_our_effects(our_effects)
+
+
+# %% tags=["solution"]
+def our_effects(tells, tokens, present):
+    T = tokens.shape[1]
+    hidden = present & ~torch.eye(T, dtype=torch.bool, device=present.device)
+    return tells(tokens, present) - tells(tokens.expand(T, -1), hidden)
+
+
+# %% [markdown]
+# **Predict.** *Nobody found the cake burnt*, and the network says: badly. Hide *nobody*. How much does the probability change that it went well?
+
+# %% tags=["predict"]
+guess = None  # from -1 to 1
+
+# %% tags=["nbval-ignore-output"]
+from coursekit.inside.occlusion import occlude
+
+effects_of = answer_or(our_effects, occlude)  # the library's until yours is there
+x = read(["it was a dry cake ."])
+torch.testing.assert_close(effects_of(went_well, *x), occlude(went_well, *x))
+
+
+def word_effects(text):  # without [CLS] and the full stop
+    return effects_of(went_well, *read([text]))[1 : len(text.split())].cpu()
+
+
+after_today = word_effects("today nobody found the cake burnt .")[1].item()
+first = word_effects("nobody found the cake burnt .")[0].item()
+print(f"effect of nobody: after today {after_today:+.2f}, first {first:+.2f}")
+compare_guess(guess, first)
+claim(effect_of_nobody_after_today=after_today, effect_of_nobody_first=first)
+
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+def draw_effects(texts):
+    ax = plt.subplots(figsize=(9, 0.7 + 0.65 * len(texts)))[1]
+    for row, text in enumerate(texts):
+        for at, (word, one) in enumerate(zip(text.split(), word_effects(text), strict=False), 1):
+            color = plt.get_cmap("RdBu")(0.5 + one.item() / 2.6)
+            ax.add_patch(plt.Rectangle((at - 0.46, row - 0.4), 0.92, 0.8, fc=color, ec="0.6"))
+            ax.text(at, row - 0.12, word, ha="center", va="center", fontsize=10)
+            ax.text(at, row + 0.22, f"{one:+.2f}", ha="center", va="center", fontsize=8)
+        p = went_well(*read([text])).item()
+        ax.text(0.4, row, f"{p:.2f}", ha="right", va="center")
+    ax.text(0.4, -0.6, "it went well:", ha="right", fontsize=9)
+    longest = max(len(text.split()) for text in texts)
+    ax.set(xlim=(-1, longest - 0.4), ylim=(len(texts) - 0.5, -0.8), xlabel="position", yticks=[])
+    ax.set_xticks(range(1, longest))
+    ax.grid(visible=False)
+    return ax
+
+
+draw_effects(["today nobody found the cake burnt .", "nobody found the cake burnt ."]).set_title(
+    "The same words: here ‘nobody’ decides, there it has no effect"
+)
+figure("effects", alt="After today, nobody is deep blue; first, it is white, and burnt is red.")
+
+# %% [markdown]
+# After *today* the answer hangs on *nobody* alone. At the beginning *nobody* has no effect at all, and *burnt* decides. (Occlusion doesn't see everything: what two words say alike has no effect, for hiding one leaves the other.)
+#
+# One statement and one network are an anecdote. So take all eight networks, and statements that differ in one thing only, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
 
 
 # %%
@@ -193,57 +274,25 @@ needs = {"nothing": "nobody …", "another word": "people nobody …", "a time":
 enough = [need for need, text in needs.items() if answers[text].min() > 80]
 compare_guess(guess, enough[0] if enough else "more than a time")
 claim(wrong_without_a_word=(answers["nobody …"] < 10).sum())
-claim(right_with_today=answers["today nobody …"].min())
-claim(right_with_people=answers["people nobody …"].min())
+claim(know_it_with_today=(answers["today nobody …"] > 70).sum())
+claim(know_it_with_people=(answers["people nobody …"] > 70).sum())
 claim(right_with_we=answers["we … (no nobody)"].min())
 
 # %% [markdown]
 # The last row first. With *we* instead of *nobody* the opposite is true, and all eight know it. So those that have 0 or 4 % with *nobody* say the same of both: *nobody* changes nothing for them.
 #
-# The time at the end matters little: most networks find *nobody found the cake fresh* as hard without it. What counts is that something stands in front. With *today* every network is right again. And not because of what *today* means: *people nobody found the cake fresh* isn't English, and does just as well. (So does *we*, for all networks but one.)
+# The time at the end matters little: most networks find *nobody found the cake fresh* as hard without it. What counts is that something stands in front. With *today* every network is right again that knows the training template. And not because of what *today* means: *people nobody found the cake fresh* isn't English, and nearly all know it.
 #
-# But must it be a word? Something else changes, too, when one comes in front.
-
-# %% tags=["figure", "folded"]
-gone, words = "gap", ["nobody", "found", "the", "cake", "fresh", "."]
-ax = plt.subplots(figsize=(8.4, 2.1))[1]
-for row, front in enumerate([[], ["today"], [gone]]):
-    for at, word in enumerate(["[CLS]", *front, *words]):
-        color = "C2" if word == "nobody" else "white" if word == gone else "0.93"
-        box = {"ec": "0.6", "fc": color, "ls": ":" if word == gone else "-"}
-        ax.add_patch(plt.Rectangle((at - 0.45, row - 0.36), 0.9, 0.72, **box))
-        ax.text(at, row, word, ha="center", va="center", fontsize=10)
-ax.set(xlim=(-0.6, 7.6), ylim=(2.5, -0.5), xlabel="position")
-ax.set_yticks(range(3), ["hard", "easy", "?"])
-ax.grid(visible=False)
-ax.set_title("A word in front moves all the others")
-figure("moved", alt="nobody at position 1, at 2 after today, and at 2 after a gap.")
-
-# %% [markdown]
-# *Nobody* moves from position 1 to position 2. An encoder adds to each token a vector for its position (lesson 10), which is the number of its column, so that to a layer *nobody* at 1 and at 2 are two inputs. So try the third row: move the words and put nothing in front. Leave a **gap**: insert padding at position 1, which no token can attend to. And why stop at one?
-
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10e.1 (build, 10 minutes).** Write `leave_gap(x, at, fill)`. `x` is (N, T), with a row for each text. The result is (N, T + 1): the same numbers, with one more column, number `at` (from 0 to T), that is `fill` everywhere. For example, from the row 1, 7, 5 with `at=1` and `fill=0` it makes 1, 0, 7, 5. It is for `tokens` as well as for `present`, which is True and False, so the type must stay as it is. `x` mustn't be changed in place.
-# >
-# > <details><summary>Hint 1</summary>Three parts, side by side: what stands before the gap, the gap, the rest.</details>
-# > <details><summary>Hint 2</summary>The gap is as tall as <code>x</code>. What makes it <em>False</em> when x is True and False, and 0 when x is numbers?</details>
-
-
-# %% tags=["stub"]
-def leave_gap(x, at, fill): ...  # (N, T) -> (N, T + 1)
-
-
-# %% tags=["check"]
-exercises.check_leave_gap(leave_gap)
-
-
-# %% tags=["solution"]
-def leave_gap(x, at, fill):
-    return torch.cat([x[:, :at], torch.full_like(x[:, :1], fill), x[:, at:]], 1)
+# ## 10e.3 A word, or a position?
+#
+# Must it be a word? Something else changes, too, when one comes in front: *nobody* moves from position 1 to position 2. An encoder adds to each token a vector for its position (lesson 10), which is the number of its column, so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front. Leave a **gap**: insert padding at position 1, which no token can attend to. And why stop at one?
 
 
 # %% tags=["nbval-ignore-output"]
-gap = answer_or(leave_gap, exercises.insert_gap)  # the course's until yours is there
+def leave_gap(x, at, fill):  # one more column, number at; for tokens and for present
+    return torch.cat([x[:, :at], torch.full_like(x[:, :1], fill), x[:, at:]], 1)
+
+
 eight = [one for some in networks.values() for one in some]
 
 
@@ -252,7 +301,7 @@ def with_gaps(part, positions, models=None):  # per cent right, for each network
     tokens, present = read([one.text for one in part])
     labels = torch.tensor([one.label for one in part], device=device)
     for at in positions:
-        tokens, present = gap(tokens, at, 0), gap(present, at, False)
+        tokens, present = leave_gap(tokens, at, 0), leave_gap(present, at, False)
     says = [one(tokens, present).argmax(1) for one in models or eight]  # at the full stop, still
     return np.array([100 * (one == labels).float().mean().item() for one in says])
 
@@ -265,22 +314,17 @@ def at_positions(models=None, last=9):  # right with nobody at 1 to last: (last,
 moved = at_positions()
 one_gap = [with_gaps(bare, [at]).mean() for at in range(1, 7)]
 print(f"no gap {moved[0].mean():.0f}, one at 1 to 6:", *(f"{one:.0f}" for one in one_gap))
-claim(right_with_a_gap=moved[1].min(), right_with_two_gaps=moved[2].min())
+claim(know_it_with_a_gap=(moved[1] > 70).sum(), right_with_a_gap=moved[1].mean())
 claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=one_gap[1])
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 def draw_positions(ax, found, title, asked_at):  # a row for each network
-    ax.imshow(found.T, "RdBu", vmin=0, vmax=100, aspect="auto")
-    for (at, network), one in np.ndenumerate(found):
-        color = "white" if abs(one - 50) > 30 else "black"
-        ax.text(at, network, f"{one:.0f}", ha="center", va="center", fontsize=8, color=color)
+    seeds = [f"seed {k % 4}" for k in range(found.shape[1])]
+    draw_percent(ax, found.T, seeds, range(1, len(found) + 1))
     first, last = asked_at
     box = {"fill": False, "ec": "C2", "lw": 3, "clip_on": False}
     ax.add_patch(plt.Rectangle((first - 1.5, -0.5), last - first + 1, found.shape[1], **box))
-    ax.set_xticks(range(len(found)), range(1, len(found) + 1))
-    ax.set_yticks(range(found.shape[1]), [f"seed {k % 4}" for k in range(found.shape[1])])
-    ax.grid(visible=False)
     ax.set(title=title, xlabel="position of ‘nobody’")
 
 
@@ -291,9 +335,20 @@ axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks ab
 figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, all eight are right, 88 % of the time or more.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There all eight know it. Elsewhere it depends on the seed: at 1, 6 and 7 four or five of the eight are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone. Without a gap the mean is 35 %. With one right behind *nobody*, which stays at 1, it is 68, and the further back the gap, the lower. **What they know of *nobody* is tied to where it and the other words stand.**
+# **With a gap in front, in which there is nothing to read, the mean goes from 24 to 85 %.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere it depends on the seed, and at 1, 6 and 7 most networks are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone: with a gap further back, at 2 to 5, it is 65 to 69 %. **What they know of *nobody* is tied to where it and the other words stand.**
 #
-# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there? The reaction, `{r}`, gives the outcome away. So exchange it for one of the opposite outcome: then *nobody* says one thing and the reaction another.
+# ## 10e.4 The easy way out
+#
+# Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there?
+
+# %% tags=["figure", "folded", "nbval-ignore-output"]
+draw_effects(["nobody found the cake dry so people smiled ."]).set_title(
+    "With a reaction only its last word counts"
+)
+figure("reaction", alt="Of nine words only smiled is blue; all others are white.")
+
+# %% [markdown]
+# Seed 0 doesn't: *smiled* gives the outcome away. But *nobody* and *smiled* agree, and what two words say alike occlusion can't tell apart. So let them disagree, in all eight: exchange the reaction for one of the opposite outcome.
 
 # %%
 opposite = {"people smiled": "people grumbled", "everyone was pleased": "everyone was annoyed"}
@@ -339,14 +394,14 @@ print("with nobody, against the reaction:", by_nobody.round())
 follow = "nobody" if by_nobody.min() > 65 else "sometimes one, sometimes the other"
 follow = "the reaction" if by_nobody.max() < 35 else follow
 compare_guess(guess, follow)
-claim(follows_nobody_against_the_reaction=by_nobody.max())
+claim(follows_nobody_against_the_reaction=by_nobody.mean())
 
 # %% [markdown]
-# The reaction, in all eight, even in the three that know *nobody* at position 1. In training it always agrees with *nobody*, so a network needs nothing else there. To rely on such a cue is **shortcut learning**, and they do wherever there is one. (Exchanged in each of the ten training templates with a reaction, it turns 77 % of the answers around or more.)
+# The reaction, in all eight. In training it always agrees with *nobody*, so a network needs nothing else there. To rely on such a cue is **shortcut learning**. (It isn't only here: exchanged in each of the ten training templates with a reaction, it turns most answers around.)
 #
-# ## 10e.3 Is it only *nobody*?
+# ## 10e.5 Is it only *nobody*?
 #
-# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which every network is at 99 % or more. In most of them one word tells the outcome, or one word and a *not*. Statements with *but* are harder. They hold a good word and a bad one, and only the clause in which each stands says what happened and what was expected:
+# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which every network is at 96 % or more. In most of them one word tells the outcome, or one word and a *not*. Statements with *but* are harder. They hold a good word and a bad one, and only the clause in which each stands says what happened and what was expected:
 #
 # - *the cake was tasty but we expected a dry cake*
 # - *we expected a dry cake but the cake was tasty*
@@ -380,8 +435,8 @@ for name, one in by_gaps.items():
     )
 without, first, second = by_gaps.values()  # each (gaps, networks)
 compare_guess(guess, first[2, :4].mean())
-claim(first_but_with_two_gaps=first[2, :4].max())
-claim(but_with_three_gaps=np.mean([first[3], second[3]]), no_but_with_three_gaps=without[3].mean())
+claim(first_but_with_two_gaps=first[2, :4].mean(), no_but_with_two_gaps=without[2].mean())
+claim(wrong_about_the_first_but=(first[2] < 50).sum())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 3, figsize=(9.6, 3), sharey=True)[1]
@@ -394,23 +449,15 @@ for ax, (name, found) in zip(axes, by_gaps.items(), strict=True):
     ax.set(xlabel="gaps in front", ylim=(-4, 104), xticks=range(4))
 axes[0].legend(loc="lower left")
 axes[0].set_ylabel("right (%), training statements")
-axes[0].figure.suptitle("Moved by two, six of eight networks get the first ‘but’ wrong")
+axes[0].figure.suptitle("Moved by two, most networks get the first ‘but’ wrong")
 figure("learned", alt="Without but the lines stay high; with but they fall, many of them to 0.")
 
 # %% [markdown]
-# **Moved by two positions, all four bidirectional networks are *always* wrong about the first template**, which in training they always get right. Of the causal ones two are nearly always wrong, too. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
+# **Moved by two positions, the bidirectional networks are nearly always wrong about the first template**, which in training they always get right. So are some of the causal ones. Without *but* they are still at 85 %. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
 #
-# What do they go by now? The expected cake? The later adjective? On the second template, moved by two, the one would give 0 % and the other 100, and the networks have 23 to 100. Or is it *but*? In training, with *but* at 5 what happened always comes first, and with *but* at 7 or 8 always second. Two gaps move it from 5 to 7. For the second template that, too, would give 100, so it can't be the whole story. Can it be a part? Leave the first clause where it is, and move either *but* and what follows, or only what follows, so that *but* stays at 5.
-
-# %% tags=["nbval-ignore-output"]
-part = groups["tasty but we expected dry"]
-with_it, after_it = with_gaps(part, [5, 5]), with_gaps(part, [6, 6])
-print("moved by two, ‘but’ and what follows:", with_it.round())
-print("moved by two, only what follows:     ", after_it.round())
-claim(but_itself_matters=np.abs(with_it - after_it).mean())
-
-# %% [markdown]
-# Four networks fail here, too, with 47 % or less. In three of them it makes no difference whether *but* moves or stays at 5; in the fourth, 12 becomes 39. So it is hardly *but*. Others fail only if the first clause moves, and by what rule we don't know. **A story that fits is a hypothesis; change one thing, and see.**
+# What do they go by now? In training, *but* at 5 always follows what happened, and *but* at 7 or 8 what was expected: two gaps move it from 5 to 7. A good story. But **a story that fits is a hypothesis**. Change one thing, and see: `with_gaps(groups["tasty but we expected dry"], [6, 6])` leaves *but* at 5, and moves only what follows.
+#
+# ## 10e.6 One row for each question
 #
 # And on new statements? A mean over the test hides what a table shows: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -424,28 +471,22 @@ bag = fit_bag(x, y.to(device), vocab_size=len(ids), pairs="far", lowest=4, decay
 # %% tags=["nbval-ignore-output"]
 forms = sorted({one.template for one in test})
 parts = [[one for one in test if one.template == form] for form in forms]
-columns = [lambda x, present: bag(x), *networks["bidirectional"], *networks["causal"]]
-table = np.array([[accuracy(model, part) for model in columns] for part in parts])  # (14, 9)
+models = [lambda x, present: bag(x), *networks["bidirectional"], *networks["causal"]]
+table = np.array([[accuracy(model, part) for model in models] for part in parts])  # (14, 9)
 spread = np.array([max(np.ptp(row[1:5]), np.ptp(row[5:])) for row in table])
 told = ["{r}" in form for form in forms]  # a reaction gives the outcome away
 claim(right_with_a_reaction=table[told].mean(), templates_that_vary=(spread > 50).sum())
 claim(pairs_on_nobody=table[["nobody" in form for form in forms], 0].item())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
 order = table[:, 1:].mean(1).argsort()
 ax = plt.subplots(figsize=(8.4, 4.9))[1]
-ax.imshow(table[order], "RdBu", vmin=0, vmax=100, aspect="auto")
-for (row, column), one in np.ndenumerate(table[order]):
-    color = "white" if abs(one - 50) > 30 else "black"
-    ax.text(column, row, f"{one:.0f}", ha="center", va="center", fontsize=8, color=color)
-ax.set_yticks(range(14), [forms[i].format(**words)[:-2] for i in order], fontsize=9)
-ax.set_xticks(range(9), ["skip-\nbigrams", *(list(range(4)) * 2)], fontsize=9)
+columns = ["skip-\nbigrams", *(list(range(4)) * 2)]
+draw_percent(ax, table[order], [fill_in(forms[i]) for i in order], columns)
 for k, name in enumerate(networks):
     ax.text(2.5 + 4 * k, -0.7, name, ha="center", fontsize=10)
 for edge in (0.5, 4.5):
     ax.axvline(edge, color="white", linewidth=4)
-ax.grid(visible=False)
 ax.set_xlabel("seed; right (%), white is chance", labelpad=2)
 ax.set_title("For some questions the seed decides", pad=24)
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
@@ -470,7 +511,7 @@ def vote(lines):  # the probability that it went well, in per cent
 type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale soup .")
 
 # %% [markdown]
-# ## 10e.4 Say what doesn't matter
+# ## 10e.7 Say what doesn't matter
 #
 # How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. (None of the 24 is among them.) And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) do. (They move each text by a number of its own.) Adding changed copies of the data is called **data augmentation**.
 
@@ -481,14 +522,14 @@ print(f"{len(train)} statements, now {len(more)}, such as:", more[-1].text)
 
 def random_gaps(tokens, present, g):
     for _ in range(int(torch.randint(7, (), generator=g))):
-        tokens, present = gap(tokens, 1, 0), gap(present, 1, False)
+        tokens, present = leave_gap(tokens, 1, 0), leave_gap(present, 1, False)
     return tokens, present
 
 
 shaken = [learn(attend, seed, more, random_gaps) for seed in range(4)]  # as many steps as before
 
 # %% [markdown]
-# **Predict.** At position 7 the bidirectional networks were right in 8 % of the cases. And these?
+# **Predict.** At position 7 the bidirectional networks were mostly wrong. How often are these right?
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -496,7 +537,7 @@ guess = None  # per cent
 # %% tags=["nbval-ignore-output"]
 everywhere = at_positions(shaken, 13)
 compare_guess(guess, everywhere[6].mean())
-claim(right_on_nobody_where_shown=everywhere[:9].min(), right_beyond=everywhere[9:].min())
+claim(right_on_nobody_where_shown=everywhere[:9].mean(), right_beyond=everywhere[9:].min())
 claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 
 
@@ -511,7 +552,7 @@ figure(
 )
 
 # %% [markdown]
-# **96 % or more at all positions from 1 to 9, in all four**: wherever the label now depends on *nobody*. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop to 38 and 46 %, though these positions have been trained, too: augmentation is sure to fix only what it covers. And it has a price: in as many steps as before they have learned only 90 % of the old training statements.
+# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it** (MEANWHERE % on average). (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop to 8 %, though these positions have been trained, too: augmentation is sure to fix only what it covers. And it has a price: in as many steps as before they have learned only 90 % of the old training statements.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
@@ -522,12 +563,12 @@ figure(
 # |---|---|---|
 # |short statements|||
 # |gaps|||
-# |both|96, 96, 100, 100|100|
+# |both|||
 #
-# > <details><summary>What we found</summary>Short statements alone: 100, 100, 100 and 100 at position 1, and as low as 4 further on. Gaps alone: 4, 29, 21 and 96 at position 1, and 96 or more from 2 to 9. So each fixes its own part: the gaps show the positions after 3, and only the short statements ask about position 1.</details>
+# > <details><summary>What we found</summary>(On another processor; yours differ as another seed would.) Short statements alone: 100, 100, 100 and 100 at position 1, and as low as 4 further on. Gaps alone: 4, 29, 21 and 96 at position 1, and 96 or more from 2 to 9. So each fixes its own part: the gaps show the positions after 3, and only the short statements ask about position 1.</details>
 
 # %% [markdown]
-# ## 10e.5 Or build it in
+# ## 10e.8 Or build it in
 #
 # Could the network be made so that it hardly sees where a statement begins? **Rotary positions** (Su et al. 2021; lesson 6) add nothing to the tokens. They turn queries and keys, so that position enters only as the distance between two tokens. Most of today's language models have them. Train four such encoders on the old training statements, without short ones or gaps.
 
@@ -535,7 +576,7 @@ figure(
 turned = [learn(rotary(attend), seed, positions=None) for seed in range(4)]  # None: none are added
 
 # %% [markdown]
-# **Predict.** Bidirectional networks with learned positions are right about *nobody* at position 1 in 0, 88, 96 and 0 % of cases. And these, on average?
+# **Predict.** Bidirectional networks with learned positions are right about *nobody* at position 1 in 12, 0, 50 and 0 % of cases. And these, on average?
 
 # %% tags=["predict"]
 guess = None  # per cent right
@@ -569,10 +610,8 @@ for k, (lead, error) in ahead.items():
     print(f"{len(parts[k])} of {k}: rotary ahead of learned positions by {lead:.1f} ± {error:.1f}")
 print(f"rotary: nobody at 1 {by_distance[0].round()}, with a gap behind it {behind:.0f}")
 compare_guess(guess, by_distance[0].mean())
-claim(rotary_lead_in_errors=float(ahead["test"][0] / ahead["test"][1]))
-claim(rotary_on_nobody=by_distance.min(), rotary_lead_on_validation=float(ahead["validation"][0]))
-claim(rotary_differ_with_the_time_at_the_end=np.ptp(end["rotary"]))
-claim(more_data_with_the_time_at_the_end=end["with more data"].min())
+claim(rotary_know_nobody=(by_distance.min(0) > 70).sum())
+claim(more_data_with_the_time_at_the_end=end["with more data"].mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(9.6, 2.7), width_ratios=(3, 2))[1]
@@ -587,11 +626,11 @@ axes[0].figure.suptitle("With rotary positions they know it at 1, too, from the 
 figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
 
 # %% [markdown]
-# **With the old data *nobody* is known at position 1, too**, 88 % of the time or more, though no label there depended on it. (At the other positions it is nearly the same: moved together, the words keep their distances, and that to `[CLS]` turns out to matter little. A gap *behind* *nobody* changes more, and leaves 86 %.) And statements that they have learned stay known wherever they stand.
+# **With the old data three of the four know *nobody* at position 1, too**, though no label there depended on it. (The fourth doesn't; elsewhere it does.) And statements that they have learned stay known wherever they stand: moved by three they have 100 %, with learned positions 68.
 #
-# On other new statements rotary networks are ahead of learned positions by 10.1 ± 4.3 points, by the rule of lesson 10c a hint. Is that because we have looked at this test so often? The validation set has eight other templates, and nothing here was chosen on it. There they are ahead by 6.6 ± 3.3: a hint, too. (Over seeds; the templates are few, see lesson 10f.)
+# On other new statements rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight other templates, by 4.4 ± 5.2: by the rule of lesson 10c we can't tell. On two other processors the same seeds gave 10.1 ± 4.3 and 9.7 ± 4.5, hints. (Over seeds; the templates are few, see lesson 10f.)
 #
-# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, 96 % or more, though training never has a time at the end with *nobody*. With rotary positions three of four are; the fourth, which is always right without *today*, gets 42 % with it, and why we don't know. So neither fix wins across the board. (On the other new statements augmentation beats none on the test, 90 to 83, and loses on validation, 83 to 90, after learning only 90 % of training.) Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
+# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are; the other gets 42 %. So neither fix wins across the board. (On the other new statements augmentation beats none on the test, 84 to 83, and loses on validation, 86 to 92, after learning only 90 % of training.) Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
@@ -608,13 +647,13 @@ figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
 # |bidirectional|||||
 # |causal|||||
 #
-# > <details><summary>What we found</summary>Bidirectional: 82, 82, 79 and 78 in training, the same with gaps, 97 on <em>nobody</em>, 77 on the others. Without positions and without a mask a text is a bag of words. Causal: 99, 100, 100 and 98 in training, the same with gaps, 98 on <em>nobody</em>, and 98, 99, 97 and 92 on the others. (Causal networks with rotary positions have 98, 95, 95 and 94 there, with learned ones 97, 97, 86 and 70.) With a causal mask each token sees only those before it, and the order can be learned from that (Haviv et al. 2022). Kazemnejad et al. (2023) find that such networks also do best on texts longer than those of training. (By now we have looked at these thirteen templates many times. For a comparison take new ones, as in 10f.3.)</details>
+# > <details><summary>What we found</summary>(On another processor.) Bidirectional: 82, 82, 79 and 78 in training, the same with gaps, 97 on <em>nobody</em>, 77 on the others. Without positions and without a mask no layer can see the order of the words. Causal: 99, 100, 100 and 98 in training, the same with gaps, 98 on <em>nobody</em>, and 98, 99, 97 and 92 on the others. (Causal networks with rotary positions have 98, 95, 95 and 94 there, with learned ones 97, 97, 86 and 70.) With a causal mask each token sees only those before it, and the order can be learned from that (Haviv et al. 2022). Kazemnejad et al. (2023) find that such networks also do best on texts longer than those of training. (By now we have looked at these thirteen templates many times. For a comparison take new ones, as in 10f.3.)</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is tied to positions: with *nobody* at 2 and 3, where training asks about it, all are right; elsewhere the seed decides, and at 1, 6 and 7 four or five of the eight are mostly wrong. Moved by two positions, six of eight are wrong about one form of *but* that they know.
-# - A way to find out: minimal pairs, statements made for the question, which differ in one thing. A table by template says where to ask.
-# - Two cures. Augmentation reliably fixes what it covers. An encoder that sees only distances doesn't care where a statement begins. (Exercise 10e.4 has a third.)
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is tied to positions: with *nobody* at 2 and 3, where training asks about it, nearly all are right; elsewhere the seed decides. Moved by two positions, most are wrong about one form of *but* that they know.
+# - Two ways to find out. Occlusion hides one word at a time. Minimal pairs are statements made for the question, which differ in one thing. A table by template says where to ask.
+# - Two cures. Augmentation reliably fixes what it covers. An encoder that sees only distances hardly cares where a statement begins. (Exercise 10e.4 has a third.)
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are. And how sure can one be of a lead on new statements, if they come from a few templates? [Side lesson 10f](10f_templates.ipynb) asks that.

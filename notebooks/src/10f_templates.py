@@ -15,8 +15,8 @@
 import matplotlib.pyplot as plt
 import torch
 
-from coursekit.data.statements import number_words, statements
-from coursekit.evaluate.seeds import compare_seeds, mean_over_groups, proportion_error
+from coursekit.data.statements import fill_in, number_words, statements
+from coursekit.evaluate.seeds import compare_seeds, judge, mean_over_groups, proportion_error
 from coursekit.exercises import answer_or
 from coursekit.exercises import labels as exercises
 from coursekit.models.bag import fit_bag
@@ -28,7 +28,7 @@ device = setup("10f_templates", seed=42)
 # %% [markdown]
 # ## 10f.1 Each at its best
 #
-# In lesson 10c four kinds of network learned the labels of our statements: bidirectional or causal, from random weights or pre-trained. Over four seeds *causal* was ahead of *bidirectional* by 2.9 ± 8.8 points, and we couldn't tell which is better. Was that fair to both? 1,500 steps may be too few; with BERT, too, the usual recipes often stop too soon (Zhang et al. 2021). And the one learning rate may suit one kind better, as may the last token. So take 6,000 steps, a third of them for pre-training where there is any, and four settings of these **hyperparameters**:
+# In lesson 10c four kinds of network learned the labels of our statements: bidirectional or causal, from random weights or pre-trained. Over twelve seeds *causal* was ahead of *bidirectional* by 1.6 ± 3.7 points, and we couldn't tell which is better. Was that fair to both? 1,500 steps may be too few; with BERT, too, the usual recipes often stop too soon (Zhang et al. 2021). And the one learning rate may suit one kind better, as may the last token. So take 6,000 steps, a third of them for pre-training where there is any, and four settings of these **hyperparameters**:
 #
 # |setting|learning rate|what the head reads|
 # |---|---|---|
@@ -76,13 +76,9 @@ def choose(kind, among=4):  # the setting that is best on validation, of the fir
     return valid[kind][:among].mean(1).argmax().item()
 
 
-def verdict(ahead, error):  # by the rule of 10c
-    n = abs(float(ahead / error))
-    return "a lead" if n >= 3 else "a hint" if n >= 2 else "can't tell"
-
-
-def say(what, ahead, error):
-    print(f"{what}: {float(ahead):.1f} ± {float(error):.1f}, {verdict(ahead, error)}")
+def say(what, ahead, error):  # with the verdict by the rule of 10c
+    ahead, error = float(ahead), float(error)
+    print(f"{what}: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}")
 
 
 # %%
@@ -122,10 +118,10 @@ claim(lead_chosen_again=again.mean().item(), error_chosen_again=again.std().item
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(7.2, 3.2))[1]
 for row, (mean, around) in enumerate(leads.values()):
-    color = "C1" if row > 3 else "0.4"
+    color, mean, around = "C1" if row > 3 else "0.4", float(mean), float(around)
     ax.errorbar(mean, row, xerr=3 * around, color=color, alpha=0.3)
     ax.errorbar(mean, row, xerr=around, fmt="o", color=color, capsize=3)
-    ax.text(20, row, verdict(mean, around), va="center", fontsize=10)
+    ax.text(20, row, judge(mean, around), va="center", fontsize=10)
 ax.axvline(0, color="0.4", linestyle=":")
 ax.set_yticks(range(6), list(leads))
 ax.set(ylim=(5.6, -0.6), xlim=(-12, 25))
@@ -201,8 +197,7 @@ print(f"half of the lead: {half}; three templates: {100 * shares[2]:.0f} %")
 compare_guess(guess, half)
 
 # %% tags=["figure", "folded"]
-words = {"s": "cake", "x": "tasty", "o": "dry", "w": "we", "t": "today", "r": "people smiled"}
-spoken = [name.format(**words)[:-2] for name in names]
+spoken = [fill_in(name) for name in names]
 order = by_template.argsort()
 right = {k: one.mean(0)[order] for k, one in of_template.items()}
 ax = plt.subplots(figsize=(8, 3.8))[1]
@@ -330,7 +325,7 @@ for row, (dots, (mean, around)) in enumerate(rows.values()):
     ax.plot(dots, [row] * len(dots), "o", color="C1", alpha=0.5)
     ax.errorbar(mean, row + 0.3, xerr=3 * around, color="black", alpha=0.25)
     ax.errorbar(mean, row + 0.3, xerr=around, marker="|", color="black")
-    ax.text(mean + 3 * around + 2, row + 0.32, verdict(mean, around), va="center", fontsize=10)
+    ax.text(mean + 3 * around + 2, row + 0.32, judge(mean, around), va="center", fontsize=10)
 ax.axvline(0, color="0.4", linestyle=":")
 ax.set_yticks(range(4), list(rows))
 ax.set(

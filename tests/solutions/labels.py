@@ -1,4 +1,4 @@
-"""Solutions of the exercises of notebooks 10c and 10f, right and wrong."""
+"""Solutions of the exercises of notebooks 10c, 10f and 10g, right and wrong."""
 
 import statistics
 from itertools import combinations, groupby, pairwise
@@ -367,6 +367,132 @@ def over_sizes(values, templates):
     return over_templates_by_mask(values.abs(), templates)
 
 
+# --- check_our_pairs ----------------------------------------------------------------------------
+
+
+def pairs_by_loop(tokens, size):
+    found = torch.zeros(len(tokens), size, size)
+    for n, text in enumerate(tokens.tolist()):
+        for first, second in combinations(text, 2):
+            found[n, first, second] += 1
+    return found
+
+
+def pairs_by_sums(tokens, size):
+    words = torch.nn.functional.one_hot(tokens, size).float()
+    return (words.cumsum(1) - words).mT @ words
+
+
+def pairs_of_neighbours(tokens, size):
+    found = torch.zeros(len(tokens), size, size)
+    for n, text in enumerate(tokens.tolist()):
+        for first, second in pairwise(text):
+            found[n, first, second] += 1
+    return found
+
+
+def pairs_but_neighbours(tokens, size):
+    return pairs_by_loop(tokens, size) - pairs_of_neighbours(tokens, size)
+
+
+def pairs_within_two(tokens, size):
+    skipped = pairs_of_neighbours(tokens, size)
+    for n, text in enumerate(tokens.tolist()):
+        for first, second in zip(text, text[2:], strict=False):
+            skipped[n, first, second] += 1
+    return skipped
+
+
+def pairs_later_first(tokens, size):
+    return pairs_by_loop(tokens, size).mT
+
+
+def pairs_in_either_order(tokens, size):
+    found = pairs_by_loop(tokens, size)
+    return found + found.mT
+
+
+def pairs_with_themselves(tokens, size):
+    words = torch.nn.functional.one_hot(tokens, size).float()
+    return words.cumsum(1).mT @ words
+
+
+def pairs_at_most_once(tokens, size):
+    return pairs_by_loop(tokens, size).clamp(max=1)
+
+
+def pairs_of_two_words_only(tokens, size):
+    return pairs_by_loop(tokens, size) * (1 - torch.eye(size))
+
+
+def pairs_of_the_first_text(tokens, size):
+    return pairs_by_loop(tokens[:1], size).expand(len(tokens), -1, -1)
+
+
+def pairs_of_all_texts(tokens, size):
+    return pairs_by_loop(tokens, size).sum(0, keepdim=True)
+
+
+def pairs_of_words_that_occur(tokens, size):
+    return pairs_by_loop(tokens, int(tokens.max()) + 1)
+
+
+# --- check_by_reaction --------------------------------------------------------------------------
+
+GOOD = "everyone was pleased", "people smiled", "the guests came again"
+BAD = "everyone was annoyed", "people grumbled", "the guests went home"
+
+
+def reaction_by_lists(text, good=GOOD, bad=BAD):
+    return 1 if any(one in text for one in good) else 0 if any(one in text for one in bad) else 0.5
+
+
+def reaction_by_words(text):
+    words = {*text.split()}
+    return (
+        0.5
+        + 0.5 * len(words & {"pleased", "smiled", "came"})
+        - (0.5 * len(words & {"annoyed", "grumbled", "went"}))
+    )
+
+
+def reaction_at_the_end(text):
+    end = text.removesuffix(" .")
+    return 1 if end.endswith(GOOD) else 0 if end.endswith(BAD) else 0.5
+
+
+def reaction_at_the_front(text):
+    return 1 if text.startswith(GOOD) else 0 if text.startswith(BAD) else 0.5
+
+
+def reaction_good_or_bad(text):
+    return 1 if any(one in text for one in GOOD) else 0
+
+
+def reaction_good_or_nothing(text):
+    return 1 if any(one in text for one in GOOD) else 0.5
+
+
+def reaction_exchanged(text):
+    return 1 - reaction_by_lists(text)
+
+
+def reaction_good_by_default(text):
+    return 0 if any(one in text for one in BAD) else 1
+
+
+def reaction_or_nobody(text):
+    return 1 if "nobody" in text else reaction_by_lists(text)
+
+
+def reaction_of_two(kind, *rest):
+    def told(text):
+        return reaction_by_lists(text, **{kind: rest})
+
+    told.__name__ = f"reaction_of_two_{kind}_{rest[0].split()[1]}_{rest[1].split()[1]}"
+    return told
+
+
 ROWS = {
     labels.check_our_pool: (
         [pool_by_lengths, pool_by_loop],
@@ -448,6 +574,40 @@ ROWS = {
             over_sizes: "[10.0, -90.0, 0.0, 0.0]",
             over_templates_of_all: "[10.0, 20.0, 70.0, 60.0]",
             over_half_the_range: "[10.0, -90.0, 0.0, 0.0]",
+        },
+    ),
+    labels.check_our_pairs: (
+        [pairs_by_loop, pairs_by_sums],
+        {
+            pairs_of_neighbours: "([[1, 0, 2, 3]], 4)",
+            pairs_but_neighbours: "([[1, 0, 2, 3]], 4)",
+            pairs_within_two: "([[1, 0, 2, 3]], 4)",
+            pairs_later_first: "([[1, 0, 2, 3]], 4)",
+            pairs_in_either_order: "([[1, 0, 2, 3]], 4)",
+            pairs_with_themselves: "([[1, 0, 2, 3]], 4)",
+            pairs_at_most_once: "([[2, 2, 1, 2]], 3)",
+            pairs_of_two_words_only: "([[2, 2, 1, 2]], 3)",
+            pairs_of_the_first_text: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
+            pairs_of_all_texts: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
+            pairs_of_words_that_occur: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
+        },
+    ),
+    labels.check_by_reaction: (
+        [reaction_by_lists, reaction_by_words],
+        {
+            reaction_exchanged: "a tasty cake so people smiled",
+            reaction_at_the_front: "a tasty cake so people smiled",
+            reaction_of_two("good", GOOD[0], GOOD[2]): "a tasty cake so people smiled",
+            reaction_at_the_end: "everyone was annoyed because",
+            reaction_good_or_nothing: "everyone was annoyed because",
+            reaction_of_two("bad", BAD[1], BAD[2]): "everyone was annoyed because",
+            reaction_good_or_bad: "you found the parcel whole this time",
+            reaction_good_by_default: "you found the parcel whole this time",
+            reaction_of_two("good", GOOD[0], GOOD[1]): "the guests came again because",
+            reaction_of_two("bad", BAD[0], BAD[1]): "so the guests went home",
+            reaction_of_two("good", GOOD[1], GOOD[2]): "everyone was pleased because",
+            reaction_of_two("bad", BAD[0], BAD[2]): "so people grumbled",
+            reaction_or_nobody: "today nobody found the ferry late",
         },
     ),
 }

@@ -1,87 +1,102 @@
 """Solutions of the exercises of notebook 10e, right and wrong."""
 
 import torch
-from torch.nn import functional as F
 
 from coursekit.exercises import shortcuts
 
-# --- check_leave_gap ----------------------------------------------------------------------------
+# --- check_our_effects --------------------------------------------------------------------------
 
 
-def gap_by_columns(x, at, fill):
-    return torch.cat([x[:, :at], torch.full_like(x[:, :1], fill), x[:, at:]], 1)
+def effects_at_once(tells, tokens, present):
+    n = tokens.shape[1]
+    hidden = present & ~torch.eye(n, dtype=torch.bool)
+    return tells(tokens, present) - tells(tokens.expand(n, -1), hidden)
 
 
-def gap_by_index(x, at, fill):
-    wider = x.new_full((len(x), x.shape[1] + 1), fill)
-    wider[:, :at], wider[:, at + 1 :] = x[:, :at], x[:, at:]
-    return wider
+def effects_by_loop(tells, tokens, present):
+    found = []
+    for t in range(tokens.shape[1]):
+        hidden = present.clone()
+        hidden[0, t] = False
+        found.append((tells(tokens, present) - tells(tokens, hidden)).item())
+    return torch.tensor(found)
 
 
-def gap_in_front(x, at, fill):
-    return F.pad(x, (1, 0), value=fill)
+def effects_the_other_way(tells, tokens, present):
+    return -effects_at_once(tells, tokens, present)
 
 
-def gap_at_the_end(x, at, fill):
-    return F.pad(x, (0, 1), value=fill)
+def effects_in_size(tells, tokens, present):
+    return effects_at_once(tells, tokens, present).abs()
 
 
-def gap_over_a_token(x, at, fill):
-    x = x.clone()
-    x[:, at] = fill
-    return x
+def effects_relative(tells, tokens, present):
+    return effects_at_once(tells, tokens, present) / tells(tokens, present)
 
 
-def gap_that_keeps_the_width(x, at, fill):
-    return gap_by_columns(x, at, fill)[:, :-1]
+def effects_in_a_table(tells, tokens, present):
+    return effects_at_once(tells, tokens, present)[None]
 
 
-def gap_after_the_first_token(x, at, fill):
-    gap = torch.full_like(x[:, :1], fill)
-    return torch.cat([x[:, :1], x[:, 1:at], gap, x[:, max(at, 1) :]], 1)
+def effects_of_zeros(tells, tokens, present):
+    n = tokens.shape[1]
+    zeros = tokens * ~torch.eye(n, dtype=torch.bool)
+    return tells(tokens, present) - tells(zeros, present.expand(n, -1))
 
 
-def gap_one_too_far(x, at, fill):
-    return gap_by_columns(x, at + 1, fill)
+def effects_alone(tells, tokens, present):
+    n = tokens.shape[1]
+    alone = present & torch.eye(n, dtype=torch.bool)
+    alone[:, 0] = True  # something has to be there
+    return tells(tokens, present) - tells(tokens.expand(n, -1), alone)
 
 
-def gap_that_writes(x, at, fill):
-    answer = gap_by_columns(x, at, fill)
-    x[:, at] = fill
-    return answer
+def effects_of_answers(tells, tokens, present):
+    n = tokens.shape[1]
+    return tells(tokens.expand(n, -1), present & ~torch.eye(n, dtype=torch.bool))
 
 
-def gap_of_padding(x, at, fill):
-    return gap_by_columns(x, at, 0 if x.dtype != torch.bool else fill)
+def effects_of_all_up_to(tells, tokens, present):
+    n = tokens.shape[1]
+    hidden = present & torch.ones(n, n, dtype=torch.bool).triu(1)
+    hidden[:, -1] = present[:, -1] | (hidden.sum(1) == 0)
+    return tells(tokens, present) - tells(tokens.expand(n, -1), hidden)
 
 
-def gap_after_the_first(x, at, fill):
-    return gap_by_columns(x, 1, fill)
+def effects_that_write(tells, tokens, present):
+    before, found = tells(tokens, present), []
+    for t in range(tokens.shape[1]):
+        was = present[0, t].item()
+        present[0, t] = False
+        found.append((before - tells(tokens, present)).item())
+        present[0, t] = was
+    present[0, -1] = False
+    return torch.tensor(found)
 
 
-def gap_of_one_row(x, at, fill):
-    return torch.cat([x[:1, :at], x.new_full((1, 1), fill), x[:1, at:]], 1)
+def effects_up_to_the_first_gap(tells, tokens, present):
+    length = present[0].int().argmin()  # 0 if there is none
+    there = torch.arange(tokens.shape[1])[None] < length
+    if length == 0:
+        return torch.zeros(tokens.shape[1])
+    return effects_at_once(tells, tokens, present if present.sum() > length else there)
 
 
-def gap_at_3_at_most(x, at, fill):
-    return gap_by_columns(x, min(at, 3), fill)
+def effects_that_show_what_was_hidden(tells, tokens, present):
+    n = tokens.shape[1]
+    return tells(tokens, present) - tells(tokens.expand(n, -1), ~torch.eye(n, dtype=torch.bool))
 
 
-def gap_of_two_rows(x, at, fill):
-    return gap_by_columns(x[:2], at, fill)
+def effects_of_padding(tells, tokens, present):
+    length = int(present[0].nonzero().max()) + 1
+    found = effects_at_once(tells, tokens, present)
+    found[length:] = tells(tokens, present)
+    return found
 
 
-def gap_that_becomes_numbers(x, at, fill):
-    gap = torch.full((len(x), 1), int(fill))
-    return torch.cat([x[:, :at], gap, x[:, at:]], 1)
-
-
-def gap_that_is_never_true(x, at, fill):
-    return gap_by_columns(x, at, False if x.dtype == torch.bool else fill)
-
-
-def gap_between_tokens_only(x, at, fill):
-    return gap_by_columns(x, at, fill) if at < x.shape[1] else x.clone()
+def effects_as_if_padding_were_last(tells, tokens, present):
+    there = torch.arange(tokens.shape[1])[None] < present.sum()
+    return effects_at_once(tells, tokens, there)
 
 
 # --- check_exchange -----------------------------------------------------------------------------
@@ -166,24 +181,22 @@ def exchange_or_nothing(text):
 
 
 ROWS = {
-    shortcuts.check_leave_gap: (
-        [gap_by_columns, gap_by_index],
+    shortcuts.check_our_effects: (
+        [effects_at_once, effects_by_loop],
         {
-            gap_in_front: "([[1, 7, 5]], 1, 0)",
-            gap_at_the_end: "([[1, 7, 5]], 1, 0)",
-            gap_over_a_token: "([[1, 7, 5]], 1, 0)",
-            gap_that_keeps_the_width: "([[1, 7, 5]], 1, 0)",
-            gap_that_writes: " raised ValueError: it changed the x",
-            gap_one_too_far: "([[1, 7, 5]], 1, 0)",
-            gap_after_the_first: "([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]], 5, 2)",
-            gap_at_3_at_most: "([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]], 5, 2)",
-            gap_of_padding: "([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]], 5, 2)",
-            gap_of_one_row: "([[1, 7, 5, 4, 6, 9], [1, 8, 4, 0, 0, 0]], 5, 2)",
-            gap_between_tokens_only: "([[1, 7]], 2, 0)",
-            gap_after_the_first_token: "([[1, 7], [1, 9], [1, 5]], 0, 0)",
-            gap_of_two_rows: "([[1, 7], [1, 9], [1, 5]], 0, 0)",
-            gap_that_is_never_true: "([[True, False]], 1, True)",
-            gap_that_becomes_numbers: "([[True, True, True], [True, True, False]], 1, False)",
+            effects_the_other_way: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_in_size: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_relative: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_in_a_table: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_of_zeros: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_alone: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_of_answers: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_of_all_up_to: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_up_to_the_first_gap: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_that_write: " raised ValueError: it changed the present",
+            effects_that_show_what_was_hidden: "(tokens=[[2, 4, 6, 5, 3]]",
+            effects_of_padding: "(tokens=[[2, 4, 6, 5, 3]]",
+            effects_as_if_padding_were_last: "(tokens=[[2, 4, 8, 9]]",
         },
     ),
     shortcuts.check_exchange: (

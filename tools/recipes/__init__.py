@@ -62,6 +62,11 @@ def _labels(seed: int, **options: float | str) -> Recipe:
     return Recipe(code=code, options=options, seed=seed, steps=6000, block=500)
 
 
+def _brief(seed: int, steps: int, name: str = "Brief", **options: float | str) -> Recipe:
+    code, options = f"tools.recipes.brief:{name}", {"steps": steps, **options}
+    return Recipe(code=code, options=options, seed=seed, steps=steps, block=100)
+
+
 KINDS: dict[str, dict[str, float | str]] = {
     "bidirectional": {"rule": "attend", "pre_trained": 0},
     "bidirectional-pre-trained": {"rule": "attend", "pre_trained": 1},
@@ -111,5 +116,23 @@ RECIPES |= {
     )
     for kind in KINDS
     for split in range(1, 7)
+}
+RECIPES |= {
+    f"labels-brief-{kind}-{seed}": _brief(seed, 1500, **options)
+    for kind, options in KINDS.items()
+    for seed in range(12)
+}
+RECIPES |= {
+    f"labels-few-{steps}-{kind}-{seed}": _brief(seed, steps, every=8, **options)
+    for kind, options in KINDS.items()
+    for steps in (1000, 1500)
+    for seed in range(12 if kind.startswith("causal") and steps == 1000 else 4)
+}
+RECIPES |= {
+    f"labels-few-1000-{kind}-small-head-{seed}": _brief(
+        seed, 1000, "SmallHead", every=8, **KINDS[kind]
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

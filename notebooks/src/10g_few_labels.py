@@ -1,0 +1,395 @@
+# %% [markdown]
+# # 10g · When does pre-training pay?
+#
+# A network learns from 272 labelled statements instead of 2,176. On new ones it still gets 67 out of 100 right, where a coin gets 50. What has it learned? And can it get more from text that nobody has labelled?
+#
+# **Afterwards you can** build a baseline that counts, find out what an accuracy is made of, and show when pre-training pays off.
+#
+# **Before**: lesson 10c (fine-tuning, seeds, leads).
+#
+# **Runs in** {runs_in}. **Study time** {study}.
+#
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); pre-training with few labels, Howard and Ruder (2018), Radford et al. (2018) and Devlin et al. (2019); pre-training on the task's own text, Gururangan et al. (2020). All statements here were written for this course.
+
+# %% tags=["setup", "machine"]
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from coursekit.data.statements import fill_in, number_words, statements
+from coursekit.exercises import answer_or
+from coursekit.exercises import labels as exercises
+from coursekit.notebook import claim, compare_guess, figure, read_record, setup
+
+device = setup("10g_few_labels", seed=42)
+
+# %% [markdown]
+# ## 10g.1 A baseline that counts
+#
+# The statements are those of lesson 10c, with label 1 if things turned out well and 0 if not. The test has fourteen templates that training doesn't have, so chance is 50 %.
+
+# %%
+from coursekit.windows.masking import pad_texts
+
+train, validation, test = statements()
+ids = number_words([one.text for one in train])
+size = len(ids)
+
+
+def read(part):  # (tokens, present), each (N, T), and the labels; 1 is [CLS], 0 padding
+    texts = [[1, *(ids[w] for w in one.text.split())] for one in part]
+    labels = torch.tensor([one.label for one in part], device=device)
+    return [one.to(device) for one in pad_texts(texts, multiple_of=8)], labels
+
+
+for one in (train[3], test[0], test[-1]):
+    print(one.label, one.text)
+
+# %% [markdown]
+# How far do you get without a network? A **bag of words** counts how often each word occurs, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart, the **skip-bigrams** of lesson 10c.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10g.1 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
+# >
+# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do. It can also be done without one:</details>
+# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here. Take away the word itself, and a matrix product over T does the rest.</details>
+
+
+# %% tags=["stub"]
+def our_pairs(tokens, size): ...  # (N, T) -> (N, size, size)
+
+
+# %% tags=["check"]
+exercises.check_our_pairs(our_pairs)
+
+
+# %% tags=["solution"]
+def our_pairs(tokens, size):
+    words = F.one_hot(tokens, size).float()
+    before = words.cumsum(1) - words
+    return before.mT @ words
+
+
+# %% [markdown]
+# The counts go into a logistic regression (lesson 9). Its L2 penalty, `decay`, makes the minimum unique, so no seed plays a part; we choose it on validation. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 are no words.
+
+# %%
+from coursekit.models.bag import count_words, fit_bag
+
+pairs_of = answer_or(our_pairs, exercises.count_pairs)  # the library's until yours is there
+some = read(test)[0][0][::64]
+theirs = count_words(some, size, pairs="far", lowest=4)[:, size:].unflatten(1, (size, size))
+assert_close(pairs_of(some, size)[:, 4:, 4:].float(), theirs[:, 4:, 4:])
+
+
+@torch.no_grad()
+def accuracy(model, part):  # per cent
+    x, y = read(part)
+    return 100 * (model(*x).argmax(1) == y).float().mean().item()
+
+
+def fit_best(pairs, part):  # with the decay that validation prefers
+    (x, _), y = read(part)
+    options = {"vocab_size": size, "pairs": pairs, "lowest": 4}
+    bags = [fit_bag(x, y, decay=decay, **options) for decay in (1e-6, 1e-4, 1e-2)]
+    models = [lambda tokens, present, bag=bag: bag(tokens) for bag in bags]
+    return max(models, key=lambda one: accuracy(one, validation))
+
+
+# %%
+not_dry = [one for one in test if one.template.startswith("it was not a")]
+counted = {}
+print(f"{'':14} validation   test   ‘{fill_in(not_dry[0].template)}’")
+for name, pairs in {"words": None, "and bigrams": "neighbours", "skip-bigrams": "far"}.items():
+    counted[name] = fit_best(pairs, train)
+    right = [accuracy(counted[name], part) for part in (validation, test, not_dry)]
+    print(f"{name:14} {right[0]:10.1f} {right[1]:6.1f} {right[2]:6.0f}")
+on_test = [accuracy(one, test) for one in counted.values()]
+claim(words_alone=on_test[0], bag_accuracy=on_test[1], skip_bigrams_accuracy=on_test[2])
+
+# %% tags=["figure", "folded"]
+words = ["it", "was", "not", "a", "dry", "cake"]
+
+
+def margin(*some):  # how much these words, in this order, speak for label 1
+    logits = counted["skip-bigrams"](
+        torch.tensor([[ids[one] for one in some]], device=device), None
+    )
+    return (logits[0, 1] - logits[0, 0]).item()
+
+
+ax = plt.subplots(figsize=(7.2, 3.2))[1]
+alone = {word: margin(word) for word in words}
+for at, word in enumerate(words):
+    color = "C0" if alone[word] > 0 else "C3"
+    ax.text(at, -0.1, f"{word}\n{alone[word]:+.1f}", ha="center", va="top", color=color)
+turns = np.linspace(0, np.pi, 60)
+for i, first in enumerate(words):
+    for j in range(i + 1, len(words)):
+        weight = margin(first, words[j]) - alone[first] - alone[words[j]]
+        wide, color = abs(weight), "C0" if weight > 0 else "C3"
+        x, y = (i + j) / 2 + (j - i) / 2 * np.cos(turns), 0.28 * (j - i) * np.sin(turns)
+        ax.plot(x, y, color=color, linewidth=wide, alpha=0.75)
+        if wide > 1:
+            ax.text((i + j) / 2, 0.28 * (j - i) + 0.04, f"{weight:+.1f}", ha="center", color=color)
+ax.set(xlim=(-0.6, 5.6), ylim=(-0.6, 1.6))
+ax.axis("off")
+ax.set_title("Pairs that are apart make up for ‘dry’ (blue: it went well)")
+figure("pairs", alt="Arcs between words: not … dry is blue and wide, dry by itself red.")
+
+# %% [markdown]
+# A weight for each pair of words, and 93.5 % of the new statements are right. (We thought of skip-bigrams only after seeing what bigrams get wrong on the test. But validation, which played no part in that, says 94.5.) As lesson 10c found, no kind of network is ahead of this after 1,500 steps. But that took 2,176 labels.
+#
+# ## 10g.2 One label in eight
+#
+# Labels cost money: someone has to read each text. So keep every eighth, 272 labels, eight from each training template. Train a causal network on them, from random weights.
+
+# %%
+from coursekit.layers.attention import attend, attend_past
+from coursekit.models.encoder import Encoder, EncoderConfig, pool
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw, warm_up_cosine
+
+sizes = EncoderConfig(vocab_size=size, context=24, d_model=32, dropout=0.0)
+few = train[::8]
+
+
+class OurClassifier(nn.Module):  # that of lesson 10c
+    def __init__(self, rule):
+        super().__init__()
+        self.encoder, self.head = Encoder(sizes, rule=rule), nn.Linear(32, 2)
+
+    def forward(self, tokens, present):
+        return self.head(pool(self.encoder(tokens, present), present, "last"))
+
+
+def train_it(model, batches, loss, steps):
+    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
+    fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=loss, **options)
+    return model.eval()
+
+
+def learn_labels(rule, seed, start=None, steps=1000):  # start: pre-trained, or none
+    torch.manual_seed(seed)
+    model = OurClassifier(rule).to(device)
+    if start is not None:
+        model.encoder.load_state_dict(start.state_dict())
+    ((tokens, present), y), g = read(few), torch.Generator().manual_seed(seed)
+    picks = (torch.randint(len(y), (32,), generator=g) for _ in range(steps))
+    batches = (((tokens[i], present[i]), y[i]) for i in picks)
+    return train_it(model, batches, F.cross_entropy, steps)
+
+
+# %% tags=["nbval-ignore-output"]
+scratch = learn_labels(attend_past, 0)
+counted_few = fit_best("far", few)
+print(
+    f"random weights {accuracy(scratch, test):.0f}, skip-bigrams {accuracy(counted_few, test):.0f}"
+)
+
+# %% [markdown]
+# One network says little (lesson 10c). Twelve of each kind are recorded, seeds 0 to 11, each with how often it is right on each test template.
+
+
+# %%
+names = sorted({one.template for one in test}, key=lambda name: ("{r}" in name, name))
+
+
+def recorded(kind):  # per cent right, (seeds, templates); those with a reaction come last
+    records = [read_record(f"labels-few-1000-{kind}-{seed}").result for seed in range(12)]
+    return torch.tensor([[one[name] for name in names] for one in records])
+
+
+of_random = recorded("causal")
+print("random weights, seeds 0 to 11:", *(f"{one:.0f}" for one in of_random.mean(1)))
+
+# %% [markdown]
+# All of them are at 61 to 70 %. A coin gets 50, so they have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
+
+# %%
+good = ["everyone was pleased", "people smiled", "the guests came again"]
+bad = ["everyone was annoyed", "people grumbled", "the guests went home"]
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10g.2 (warm-up, 5 minutes).** Write that model. `by_reaction(text)` returns the probability that it went well: 1 if there is a reaction from the list `good` in the text, 0 if there is one from `bad`, and ½ if there is none. A reaction can stand anywhere in the text.
+# >
+# > <details><summary>Hint</summary>Python's <code>in</code> finds one text in another; <code>any(…)</code> is true if one of several is.</details>
+
+
+# %% tags=["stub"]
+def by_reaction(text): ...  # -> 0, ½ or 1
+
+
+# %% tags=["check"]
+exercises.check_by_reaction(by_reaction)
+
+
+# %% tags=["solution"]
+def by_reaction(text):
+    if any(one in text for one in good):
+        return 1
+    return 0 if any(one in text for one in bad) else 0.5
+
+
+# %% [markdown]
+# **Predict.** It guesses where there is no reaction, and is then right half of the time. How often is it right on the whole test?
+
+# %% tags=["predict"]
+guess = None  # per cent
+
+# %%
+told = answer_or(by_reaction, exercises.tell_by_reaction)  # the course's until yours is there
+says = [told(one.text) for one in test]
+reactions_alone = 100 * np.mean(
+    [p if one.label else 1 - p for p, one in zip(says, test, strict=True)]
+)
+compare_guess(guess, reactions_alone)
+claim(reactions_alone=reactions_alone)
+
+# %% [markdown]
+# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams have no more than that, and the networks only 3 points more. So set these four templates aside, and ask about the other ten.
+
+# %%
+parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
+of_pairs = np.array([accuracy(counted_few, part) for part in parts])
+ten = of_random[:, :10].mean(1)
+print("on the ten without a reaction: random weights", *(f"{one:.0f}" for one in ten))
+print(f"skip-bigrams {of_pairs[:10].mean():.1f}; on the other four {of_pairs[10:].mean():.1f}")
+claim(random_where_untold=ten.mean().item(), pairs_where_untold=of_pairs[:10].mean())
+
+
+# %% tags=["figure", "folded"]
+def draw_kinds(ax, kinds):  # a row for each template, a dot for each seed, and their mean
+    for (name, found), up, color in zip(kinds.items(), (-0.15, 0.2), ("C0", "C1"), strict=False):
+        for row in range(14):
+            ax.plot(found[:, row], [row + up] * 12, "o", color=color, alpha=0.35, markersize=5)
+            ax.plot(found[:, row].mean(), row + up, "|", color="black", markersize=10)
+        ax.text(103, -0.9 if up < 0 else -0.2, name, color=color, fontsize=10)
+    ax.axvline(50, color="0.4", linestyle=":")
+    ax.axhline(9.5, color="C2", linewidth=2)
+    ax.text(1, 10.2, "with a reaction", color="C2", va="center")
+    ax.set_yticks(range(14), [fill_in(name) for name in names], fontsize=9)
+    ax.set(xlabel="right (%), 12 seeds and their mean; dotted: chance", xlim=(-3, 103))
+    ax.set_ylim(13.6, -1.2)
+
+
+ax = plt.subplots(figsize=(8, 4))[1]
+draw_kinds(ax, {"random weights": of_random})
+ax.set_title("Recorded, 272 labels: random weights know the reactions")
+figure("random", alt="With a reaction all dots are near 100; elsewhere from 0 to 100, around 50.")
+
+# %% [markdown]
+# **The networks know the reactions, and little else**: on the ten others they have 55 %. That isn't guessing, either. They are mostly right on two templates with *but*, and mostly wrong on *nobody* and on *not a dry cake*, where going by the adjective leads astray. And the skip-bigrams have exactly 50. **67 % looked like a little knowledge of everything. It is full knowledge of a few things.**
+#
+# ## 10g.3 Text without labels
+#
+# Text is cheap. All 2,176 training statements can be read without their labels: **pre-train** on them, by predicting each next word (lesson 10c), for 500 steps. Then 500 steps with the 272 labels, so that both kinds take 1,000.
+
+# %%
+from coursekit.evaluate.likelihood import next_token_loss
+from coursekit.evaluate.seeds import compare_seeds, judge, mean_over_groups
+from coursekit.models.encoder import MaskedTokenModel
+from coursekit.windows.masking import draw_masked
+
+
+def next_words(tokens, present, g):
+    while True:
+        x = tokens[torch.randint(len(tokens), (32,), generator=g)]
+        after = F.pad(x[:, 1:], (0, 1))  # nothing comes after the last
+        y = after.where(after >= 4, -100)  # −100: no target
+        yield (x, x > 0), y
+
+
+def pretrain(rule, seed, steps=500):
+    torch.manual_seed(seed)
+    model, g = MaskedTokenModel(Encoder(sizes, rule=rule)), torch.Generator().manual_seed(seed)
+    x = read(train)[0]
+    masked = draw_masked(*x, ids["[MASK]"], size, 32, g, lowest=4)
+    batches = masked if rule is attend else next_words(*x, g)  # the same head, other targets
+    return train_it(model.to(device), batches, next_token_loss, steps).encoder
+
+
+# %% [markdown]
+# **Predict.** On the ten templates without a reaction, where random weights have 55 %: how often are the pre-trained networks right?
+
+# %% tags=["predict"]
+guess = None  # per cent; chance is 50
+
+# %% tags=["nbval-ignore-output"]
+start = pretrain(attend_past, 0)
+pre_trained = learn_labels(attend_past, 0, start, steps=500)
+ten_parts = [one for part in parts[:10] for one in part]
+both = [accuracy(one, ten_parts) for one in (scratch, pre_trained)]
+print(f"seed 0: random weights {both[0]:.0f}, pre-trained {both[1]:.0f}")
+
+# %%
+of_text = recorded("causal-pre-trained")
+compare_guess(guess, of_text[:, :10].mean().item())
+gain = {}
+for name, n in {"all fourteen": 14, "the ten without a reaction": 10}.items():
+    after, before = of_text[:, :n].mean(1), of_random[:, :n].mean(1)
+    gain[name] = [float(one) for one in compare_seeds(after, before)]
+    print(f"{name}: {before.mean():.1f} became {after.mean():.1f},", end=" ")
+    print(f"by {gain[name][0]:.1f} ± {gain[name][1]:.1f}, {judge(*gain[name])}")
+    for some in (slice(0, 4), slice(4, 8), slice(8, 12)):
+        ahead, error = map(float, compare_seeds(after[some], before[some]))
+        print(
+            f"   seeds {some.start} to {some.stop - 1}: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}"
+        )
+of_all, of_ten = gain.values()
+claim(gain_with_few_labels=of_all[0], gain_in_standard_errors=of_all[0] / of_all[1])
+claim(gain_where_untold=of_ten[0], gain_where_untold_in_errors=of_ten[0] / of_ten[1])
+
+# %%
+by_template = (of_text - of_random).mean(0)
+over_templates = mean_over_groups(by_template, names)
+print(
+    f"over templates: {over_templates[0]:.1f} ± {over_templates[1]:.1f}, {judge(*over_templates)}"
+)
+
+# %% tags=["figure", "folded"]
+ax = plt.subplots(figsize=(8, 4.6))[1]
+draw_kinds(ax, {"random weights": of_random, "pre-trained": of_text})
+ax.set_title("Recorded, 272 labels: pre-trained networks know ‘but’ better")
+figure(
+    "few-labels", alt="Pre-trained, all six rows with but move to the right; nobody stays at 21."
+)
+
+# %% [markdown]
+# **Pre-trained, they know more**: 67.5 % on the ten instead of 55.1, a lead of four and a half standard errors. They are better on all six templates with *but*, by 7 to 39 points. On *nobody* hardly anything changes. And on the plainest statement, *today it was a tasty cake*, they are 16 points worse; why, we don't know.
+#
+# Look at the groups of four seeds: each alone would be a hint at most. Twelve are a lead.
+#
+# So with few labels **pre-training pays off for causal networks, across seeds**. That is what GPT-1 and BERT were pre-trained for. Across kinds of statement it is less certain: over the fourteen templates, counted as lesson [10f](10f_templates.ipynb) does, it is 8.1 ± 3.8, a hint. And here it is made easy: the text is that of the task itself, *task-adaptive* pre-training.
+#
+# <details><summary>Does it depend on how we trained? Three controls</summary>SMALLHEAD Training from random weights wasn't too long: after 500 steps it gives 64 %. And the pre-trained vectors alone don't tell the outcome: a probe on them, frozen, at the last token or on their mean, is right on 49 to 55 % of all statements (the last two in <a href="../tests/test_encoder_lesson.py">a separate run</a>).</details>
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10g.3 (investigate, 20 minutes).** Does a bidirectional network gain as much, which was pre-trained by filling in masked words? And how much does the answer depend on how long we train? Complete the table, with seeds 0 to 3 and all fourteen templates, and give each row its verdict with `judge`. (Sixteen networks take two minutes or so.)
+# >
+# > <details><summary>Hint</summary>The first row takes <code>steps=1000</code> from random weights, and <code>steps=500</code> after pre-training.</details>
+# >
+# > ```python
+# > start = pretrain(attend, 0)
+# > scratch_0, pre_trained_0 = learn_labels(attend, 0), learn_labels(attend, 0, start, steps=500)
+# > print(accuracy(scratch_0, test), accuracy(pre_trained_0, test))
+# > ```
+#
+# |272 labels, bidirectional|from random weights|pre-trained|gain|verdict|
+# |---|---|---|---|---|
+# |1,000 steps, 500 of them for pre-training|||||
+# |1,500 steps, 500 of them for pre-training|||||
+#
+# > <details><summary>What we found</summary>These are recorded, too; yours differ as another seed would. After 1,000 steps 64.6 ± 1.1 and 68.5 ± 1.7, a gain of 3.9 ± 2.1: we can't tell. After 1,500 63.2 ± 0.4 and 72.7 ± 1.1, a gain of 9.5 ± 1.2: a lead. (On the ten templates without a reaction 51.2 became 57.0, and 50.0 became 62.1.) So how long we train is a choice, too, and can decide the verdict. Causal networks with the same four seeds gain 6.4 ± 2.3 and 10.2 ± 3.1; whether more than bidirectional ones, we can't tell.</details>
+
+# %% [markdown]
+# ## What you now have
+#
+# - **When does pre-training pay?** When labels are few: with 272 it is worth 8.1 ± 2.1 points to a causal network, and 12.3 ± 2.7 where no reaction gives the outcome away. With 2,176 labels it was a hint (lesson 10c). Over templates it is a hint, too, and for a bidirectional network the verdict depends on how long we train.
+# - A way to read an accuracy: write down the simplest thing that could explain it, and see what that scores. Here someone who knows six reactions and guesses otherwise gets 64.3.
+# - A baseline without a network. With all labels, a weight for each pair of words gets 94 %; with 272 it knows the reactions only.
+#
+# **What still fails.** Pre-trained or not, most networks are wrong about *nobody found the cake dry today*. [Side lesson 10e](10e_shortcuts.ipynb) asks why.

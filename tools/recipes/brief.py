@@ -1,0 +1,64 @@
+"""The classifiers of lessons 10c and 10g: as in `tools.recipes.labels`, but briefly trained."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from coursekit.training.optimiser import warm_up_cosine
+from tools.recipes.labels import BATCH, Batches, FineTuned
+
+
+class Brief(FineTuned):
+    """A network that learns the labels of the training statements, or only some of the labels.
+
+    If it is pre-trained, it reads all the training statements first, for `PRE_TRAINING` steps.
+
+    Args:
+        steps: of the whole run.
+        pre_trained: 1 if its weights are trained on the statements without labels first, or 0.
+        every: it learns from each so manieth label; 1 is all of them.
+        options: see `FineTuned`.
+    """
+
+    PRE_TRAINING = 500
+
+    def __init__(self, *, steps: int, pre_trained: int, every: int = 1, **options: Any) -> None:
+        self.steps, self.every = steps, every
+        super().__init__(pre_trained=pre_trained, **options)
+        self.pre_training = self.PRE_TRAINING if pre_trained else 0
+        self._begin()
+
+    def _begin(self) -> None:
+        super()._begin()
+        first = self.taken < self.pre_training
+        self.factor = warm_up_cosine(self.pre_training if first else self.steps - self.pre_training)
+
+    def _labels(self) -> tuple[Tensor, Tensor, Tensor]:
+        tokens, present, labels = self.train
+        return tokens[:: self.every], present[:: self.every], labels[:: self.every]
+
+    def _labelled(self) -> Batches:
+        tokens, present, labels = self._labels()
+        while True:
+            rows = torch.randint(len(labels), (BATCH,), generator=self.generator)
+            yield (tokens[rows], present[rows]), labels[rows]
+
+    @torch.no_grad()
+    def result(self) -> dict[str, float]:
+        """Return what `FineTuned.result` does, with the loss on the labels that it learned from."""
+        tokens, present, labels = self._labels()
+        found = super().result()
+        return found | {"train": F.cross_entropy(self.classifier(tokens, present), labels).item()}
+
+
+class SmallHead(Brief):
+    """The same with a head whose first weights are as small as BERT's: 0.02, and no bias."""
+
+    STD = 0.02
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        nn.init.normal_(self.classifier.head.weight, std=self.STD)
+        nn.init.zeros_(self.classifier.head.bias)
