@@ -279,6 +279,19 @@ def test_a_short_run_is_trained_by_the_loop_of_its_lesson(monkeypatch, number, n
     assert run.result()["right"] == lesson["accuracy"](model, lesson["test"])
 
 
+def test_a_small_head_begins_as_small_as_berts_and_all_else_as_before():
+    recipe = RECIPES["labels-few-1000-causal-pre-trained-small-head-3"]
+    run, other = (
+        begin(replace(recipe, code=f"tools.recipes.brief:{name}"), torch.device("cpu"))
+        for name in ("SmallHead", "Brief")
+    )
+    head = run.classifier.head
+    assert head.weight.std().item() == pytest.approx(0.02, rel=0.25)
+    assert not head.bias.any()
+    assert_close(run.classifier.encoder.state_dict(), other.classifier.encoder.state_dict())
+    assert [run.step() for _ in range(3)] == [other.step() for _ in range(3)]
+
+
 def test_a_classifier_learns_from_the_templates_of_its_split(brief):
     run = begin(RECIPES["labels-causal-mean-split-2"], torch.device("cpu"))
     parts = zip(statements(split=2), (run.train, run.validation, run.test), strict=True)
@@ -708,6 +721,14 @@ def test_which_templates_pre_training_helps_with_few_labels():
         for n in (10, 14):
             ahead, error = compare_seeds(after[some, :n].mean(1), before[some, :n].mean(1))
             assert ahead / error < 3
+
+
+def test_with_a_small_first_head_the_gain_is_smaller():
+    """What the text of 10g states."""
+    before, after = (_few(f"causal{start}-small-head")[0] for start in ("", "-pre-trained"))
+    for n, expected in ((14, (5.3, 2.7)), (10, (7.6, 3.8))):
+        found = compare_seeds(after[:, :n].mean(1), before[:, :n].mean(1))
+        assert [one.item() for one in found] == pytest.approx(expected, abs=0.05)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def learn(rule, seed, part=train, change=None, steps=1500, positions=LearnedPosi
     labels = torch.tensor([one.label for one in part], device=device)
     picks = (torch.randint(len(part), (32,), generator=g) for _ in range(steps))
     batches = (((tokens[i], present[i]), labels[i]) for i in picks)
-    if change is not None:  # 10e.7 changes the batches
+    if change is not None:  # 10e.6 changes the batches
         batches = ((change(*x, g), y) for x, y in batches)
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
     fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=F.cross_entropy, **options)
@@ -101,7 +101,7 @@ for text in ("today nobody found the cake burnt .", "nobody found the cake burnt
 # %% [markdown]
 # One training template is `{t} nobody found the {s} {o} .`: a time, a thing, and the opposite of how it was. In a test template the time stands at the end: *nobody found the cake dry today*. Anyone who knows what *nobody* means gets both right.
 #
-# **Predict.** All eight networks know the training template. How many of them are right about the new one in more than 90 % of its statements?
+# **Predict.** Nearly all eight networks know the training template. How many of them are right about the new one in more than 90 % of its statements?
 
 # %% tags=["predict"]
 guess = None  # 0 to 8
@@ -202,27 +202,24 @@ claim(effect_of_nobody_after_today=after_today, effect_of_nobody_first=first)
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-def draw_effects(texts):
-    ax = plt.subplots(figsize=(9, 0.7 + 0.65 * len(texts)))[1]
+def draw_effects(texts, title):
+    ax = plt.subplots(figsize=(9, 0.9 + 0.7 * len(texts)))[1]
     for row, text in enumerate(texts):
         for at, (word, one) in enumerate(zip(text.split(), word_effects(text), strict=False), 1):
-            color = plt.get_cmap("RdBu")(0.5 + one.item() / 2.6)
-            ax.add_patch(plt.Rectangle((at - 0.46, row - 0.4), 0.92, 0.8, fc=color, ec="0.6"))
-            ax.text(at, row - 0.12, word, ha="center", va="center", fontsize=10)
-            ax.text(at, row + 0.22, f"{one:+.2f}", ha="center", va="center", fontsize=8)
-        p = went_well(*read([text])).item()
-        ax.text(0.4, row, f"{p:.2f}", ha="right", va="center")
-    ax.text(0.4, -0.6, "it went well:", ha="right", fontsize=9)
-    longest = max(len(text.split()) for text in texts)
-    ax.set(xlim=(-1, longest - 0.4), ylim=(len(texts) - 0.5, -0.8), xlabel="position", yticks=[])
-    ax.set_xticks(range(1, longest))
+            effect = round(one.item(), 2) + 0.0  # no -0.00
+            box = {"fc": plt.get_cmap("RdBu")(0.5 + effect / 2.6), "ec": "0.6"}
+            ax.add_patch(plt.Rectangle((at - 0.46, row - 0.4), 0.92, 0.8, **box))
+            ink = {"color": "white" if abs(effect) > 0.6 else "black", "fontsize": 10}
+            ax.text(at, row, f"{word}\n{effect:+.2f}", ha="center", va="center", **ink)
+    answers = [f"{went_well(*read([text])).item():.2f}" for text in texts]
+    ax.set_yticks(range(len(texts)), answers)
+    ax.set(xlim=(0.5, 8.5), ylim=(len(texts) - 0.5, -0.6), xlabel="position", ylabel="it went well")
     ax.grid(visible=False)
-    return ax
+    ax.set_title(title)
 
 
-draw_effects(["today nobody found the cake burnt .", "nobody found the cake burnt ."]).set_title(
-    "The same words: here ‘nobody’ decides, there it has no effect"
-)
+title = "The same words: here ‘nobody’ decides, there it has no effect"
+draw_effects(["today nobody found the cake burnt .", "nobody found the cake burnt ."], title)
 figure("effects", alt="After today, nobody is deep blue; first, it is white, and burnt is red.")
 
 # %% [markdown]
@@ -261,10 +258,9 @@ guess = None  # "a time", "another word" or "nothing"
 
 # %% tags=["nbval-ignore-output"]
 asks = {"nobody … today": reword(back="today"), "nobody …": reword()}
-asks |= {f"{front} nobody …": reword(front) for front in ("today", "people", "we")}
-turned_around = [replace(one, label=1 - one.label) for one in bare]
+asks |= {f"{front} nobody …": reword(front) for front in ("today", "people")}
 asks["we … (no nobody)"] = [
-    replace(one, text=one.text.replace("nobody", "we")) for one in turned_around
+    replace(one, text=one.text.replace("nobody", "we"), label=1 - one.label) for one in bare
 ]
 answers = {text: np.concatenate([*score(part).values()]) for text, part in asks.items()}
 print(f"{'right (%), seeds 0–3':17} bidirectional       causal")
@@ -331,8 +327,8 @@ def draw_positions(ax, found, title, asked_at):  # a row for each network
 axes = plt.subplots(1, 2, figsize=(9.6, 2.6), sharey=True)[1]
 for ax, name, some in zip(axes, networks, (moved[:, :4], moved[:, 4:]), strict=True):
     draw_positions(ax, some, name, (2, 3))
-axes[0].figure.suptitle("Right (%): all know ‘nobody’ where training asks about it (frame)")
-figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either side some are red.")
+axes[0].figure.suptitle("Right (%): nearly all know ‘nobody’ where training asks about it (frame)")
+figure("place", alt="At positions 2 and 3 nearly all are blue; on either side many are red.")
 
 # %% [markdown]
 # **With a gap in front, in which there is nothing to read, the mean goes from 24 to 85 %.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere it depends on the seed, and at 1, 6 and 7 most networks are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone: with a gap further back, at 2 to 5, it is 65 to 69 %. **What they know of *nobody* is tied to where it and the other words stand.**
@@ -342,13 +338,12 @@ figure("place", alt="At positions 2 and 3 all are blue, 88 or more; on either si
 # Training has *nobody* at position 1, too, in `nobody found the {s} {o} so {r} .` Do they look at it there?
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-draw_effects(["nobody found the cake dry so people smiled ."]).set_title(
-    "With a reaction only its last word counts"
-)
+title = "With a reaction only its last word counts"
+draw_effects(["nobody found the cake burnt so people smiled ."], title)
 figure("reaction", alt="Of nine words only smiled is blue; all others are white.")
 
 # %% [markdown]
-# Seed 0 doesn't: *smiled* gives the outcome away. But *nobody* and *smiled* agree, and what two words say alike occlusion can't tell apart. So let them disagree, in all eight: exchange the reaction for one of the opposite outcome.
+# It seems not, in seed 0: *smiled* gives the outcome away. But *nobody* and *smiled* agree, and what two words say alike occlusion can't tell apart. So let them disagree, in all eight: exchange the reaction for one of the opposite outcome.
 
 # %%
 opposite = {"people smiled": "people grumbled", "everyone was pleased": "everyone was annoyed"}
@@ -424,15 +419,10 @@ groups = {
 by_gaps = {
     name: np.array([with_gaps(part, [1] * n) for n in range(4)]) for name, part in groups.items()
 }
-print(f"{'right (%), gaps in front':26} bidirectional      causal")
+print(f"{'right (%), gaps in front':26} bidirectional   causal")
 for name, one in by_gaps.items():
     means = np.concatenate([one[:, :4].mean(1), one[:, 4:].mean(1)])
-    print(
-        f"{name:26}",
-        *(f"{mean:3.0f}" for mean in means[:4]),
-        "  ",
-        *(f"{mean:3.0f}" for mean in means[4:]),
-    )
+    print(f"{name:26}", *(f"{mean:3.0f}" for mean in means))
 without, first, second = by_gaps.values()  # each (gaps, networks)
 compare_guess(guess, first[2, :4].mean())
 claim(first_but_with_two_gaps=first[2, :4].mean(), no_but_with_two_gaps=without[2].mean())
@@ -456,8 +446,6 @@ figure("learned", alt="Without but the lines stay high; with but they fall, many
 # **Moved by two positions, the bidirectional networks are nearly always wrong about the first template**, which in training they always get right. So are some of the causal ones. Without *but* they are still at 85 %. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
 #
 # What do they go by now? In training, *but* at 5 always follows what happened, and *but* at 7 or 8 what was expected: two gaps move it from 5 to 7. A good story. But **a story that fits is a hypothesis**. Change one thing, and see: `with_gaps(groups["tasty but we expected dry"], [6, 6])` leaves *but* at 5, and moves only what follows.
-#
-# ## 10e.6 One row for each question
 #
 # And on new statements? A mean over the test hides what a table shows: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -511,7 +499,7 @@ def vote(lines):  # the probability that it went well, in per cent
 type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale soup .")
 
 # %% [markdown]
-# ## 10e.7 Say what doesn't matter
+# ## 10e.6 Say what doesn't matter
 #
 # How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. (None of the 24 is among them.) And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) do. (They move each text by a number of its own.) Adding changed copies of the data is called **data augmentation**.
 
@@ -552,7 +540,7 @@ figure(
 )
 
 # %% [markdown]
-# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it** (MEANWHERE % on average). (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop to 8 %, though these positions have been trained, too: augmentation is sure to fix only what it covers. And it has a price: in as many steps as before they have learned only 90 % of the old training statements.
+# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it** (99 % on average). (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop to 8 %, though these positions have been trained, too: augmentation is sure to fix only what it covers. And it has a price: in as many steps as before they have learned only 90 % of the old training statements.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
@@ -568,7 +556,7 @@ figure(
 # > <details><summary>What we found</summary>(On another processor; yours differ as another seed would.) Short statements alone: 100, 100, 100 and 100 at position 1, and as low as 4 further on. Gaps alone: 4, 29, 21 and 96 at position 1, and 96 or more from 2 to 9. So each fixes its own part: the gaps show the positions after 3, and only the short statements ask about position 1.</details>
 
 # %% [markdown]
-# ## 10e.8 Or build it in
+# ## 10e.7 Or build it in
 #
 # Could the network be made so that it hardly sees where a statement begins? **Rotary positions** (Su et al. 2021; lesson 6) add nothing to the tokens. They turn queries and keys, so that position enters only as the distance between two tokens. Most of today's language models have them. Train four such encoders on the old training statements, without short ones or gaps.
 
@@ -604,13 +592,13 @@ for name, one in on_new.items():
     print(f"{name:17} {means}", *(f"{number:4.0f}" for number in end[name]))
 
 # %% tags=["nbval-ignore-output"]
-by_distance, behind = at_positions(turned), with_gaps(bare, [2], turned).mean()
+by_distance = at_positions(turned)
 ahead = {k: compare_seeds(on_new["rotary"][k], on_new["learned positions"][k]) for k in parts}
 for k, (lead, error) in ahead.items():
     print(f"{len(parts[k])} of {k}: rotary ahead of learned positions by {lead:.1f} ± {error:.1f}")
-print(f"rotary: nobody at 1 {by_distance[0].round()}, with a gap behind it {behind:.0f}")
 compare_guess(guess, by_distance[0].mean())
 claim(rotary_know_nobody=(by_distance.min(0) > 70).sum())
+claim(rotary_varies_by_position=np.ptp(by_distance, 0).max())
 claim(more_data_with_the_time_at_the_end=end["with more data"].mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
@@ -622,11 +610,13 @@ for row, both in enumerate(on_new.values()):
         axes[1].plot(one.mean(), row + shift, "|", color="black", markersize=16)
 axes[1].set_yticks(range(3), [name.replace(" ", "\n", 1) for name in on_new])
 axes[1].set(title="new: test ●, validation ■", xlabel="right (%)", ylim=(2.6, -0.5), xlim=(64, 102))
-axes[0].figure.suptitle("With rotary positions they know it at 1, too, from the same data")
-figure("rotary", alt="With rotary positions all are blue, 88 per cent or more.")
+axes[0].figure.suptitle("Rotary: what a network says no longer depends on where it stands")
+figure(
+    "rotary", alt="Each row has one colour: three networks are blue at all positions, one is red."
+)
 
 # %% [markdown]
-# **With the old data three of the four know *nobody* at position 1, too**, though no label there depended on it. (The fourth doesn't; elsewhere it does.) And statements that they have learned stay known wherever they stand: moved by three they have 100 %, with learned positions 68.
+# **Now it doesn't matter where a statement stands.** What they have learned they know three positions further on, too, 100 % of it, with learned positions 68. Three of the four know *nobody* at all positions, from the old data, though no label depended on it at 1. The fourth knows it at none, not even where training asks about it: it has learned those statements by other words. Rotary positions do away with one shortcut, not with all.
 #
 # On other new statements rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight other templates, by 4.4 ± 5.2: by the rule of lesson 10c we can't tell. On two other processors the same seeds gave 10.1 ± 4.3 and 9.7 ± 4.5, hints. (Over seeds; the templates are few, see lesson 10f.)
 #
