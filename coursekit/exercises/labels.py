@@ -82,7 +82,7 @@ def check_over_templates(solution: Callable[[Tensor, list[str]], tuple[float, fl
 def check_our_pairs(solution: Callable[[Tensor, int], Tensor]) -> None:
     """Check counts of pairs of words, in order and however far apart."""
     cases = [
-        (torch.tensor([[1, 0, 2, 3]]), 4),
+        (torch.tensor([[1, 0, 2, 3, 4, 5]]), 6),
         (torch.tensor([[2, 2, 1, 2]]), 3),
         (torch.tensor([[0, 3, 1], [3, 0, 0], [2, 1, 3]]), 5),
     ]
@@ -123,6 +123,7 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "everyone was pleased because we did not have a torn mirror .",
         "we found the soup burnt so people grumbled .",
         "today nobody found the ferry late .",
+        "we had a slow ferry because it was foggy .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 

@@ -141,10 +141,12 @@ for ax, (name, color) in zip(axes, {"bidirectional": "C0", "causal": "C1"}.items
     ax.set(title=name, xlim=(-0.3, 1.6), ylim=(-6, 108))
 axes[0].set_ylabel("right (%); dotted: chance")
 axes[0].figure.suptitle("Equal in training is not equal")
-figure("equal-in-training", alt="Eight lines start near 100; they end anywhere from 0 to 95.")
+figure(
+    "equal-in-training", alt="Seven of eight lines start near 100; they end anywhere from 0 to 78."
+)
 
 # %% [markdown]
-# On the left all but one are alike. On the right they range from mostly right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Only the seed decided which does. (Another processor, which rounds in another way, is like another seed, see 10c: your numbers differ from those in the text, and the story doesn't. After 6,000 steps, in the records of lesson 10f, the bidirectional ones agree, on the wrong answer, with 11, 5, 2 and 2 %. The causal ones still differ: 53, 95, 36 and 100.)
+# On the left all but one are alike. On the right they range from mostly right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Only the seed decided which does. (Another processor, which rounds in another way, is like another seed, see 10c: your numbers differ from those in the text. The story doesn't.)
 #
 # This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.
 #
@@ -155,7 +157,7 @@ figure("equal-in-training", alt="Eight lines start near 100; they end anywhere f
 # Ask the network itself. Hide one word at a time: set `present` to False there, so that no token attends to it, while all others stay where they are. What the answer loses is the word's effect. This is **occlusion**.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.1 (build, 15 minutes).** Write `our_effects(tells, tokens, present)`, for one text: `tokens` and `present` are (1, T). `tells` takes two tables (N, T) like these, a row for each text, and returns N answers. The result is (T,): for each token the answer to the whole text, minus the answer when this token is hidden. What is hidden already has no effect, and neither table may be changed in place.
+# > **Exercise 10e.1 (build, 15 minutes).** Write `our_effects(tells, tokens, present)`, for one text: `tokens` and `present` are (1, T). `tells` takes two tables (N, T) like these, a row for each text, and returns N answers. The result is (T,): for each token the answer to the whole text, minus the answer when this token is hidden. For example, if `tells` is 0.9 for the whole text and 0.2 when token 3 is hidden, number 3 is 0.7. What is hidden already has no effect, and neither table may be changed in place.
 # >
 # > <details><summary>Hint 1</summary>Make T copies of the text, each with another token hidden, and ask once.</details>
 # > <details><summary>Hint 2</summary><code>torch.eye(T, dtype=torch.bool)</code> is True on its diagonal, <code>~</code> turns True and False around, and <code>&</code> is True where both are.</details>
@@ -223,7 +225,7 @@ draw_effects(["today nobody found the cake burnt .", "nobody found the cake burn
 figure("effects", alt="After today, nobody is deep blue; first, it is white, and burnt is red.")
 
 # %% [markdown]
-# After *today* the answer hangs on *nobody* alone. At the beginning *nobody* has no effect at all, and *burnt* decides. (Occlusion doesn't see everything: what two words say alike has no effect, for hiding one leaves the other.)
+# After *today*, hide *nobody*, and the answer turns around; hide any other word, and it stays. At the beginning *nobody* has no effect at all, and *burnt* decides. (An effect of 0 doesn't mean that a word isn't read. Without *burnt* the first answer is *well*, too, and what two words say alike has no effect, for hiding one leaves the other. The full stop, where the head reads, is left out here.)
 #
 # One statement and one network are an anecdote. So take all eight networks, and statements that differ in one thing only, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
 
@@ -267,7 +269,7 @@ print(f"{'right (%), seeds 0–3':17} bidirectional       causal")
 for text, one in answers.items():
     print(f"{text:20}", *(f"{number:4.0f}" for number in one))
 needs = {"nothing": "nobody …", "another word": "people nobody …", "a time": "today nobody …"}
-enough = [need for need, text in needs.items() if answers[text].min() > 80]
+enough = [need for need, text in needs.items() if (answers[text] > 70).sum() >= 6]
 compare_guess(guess, enough[0] if enough else "more than a time")
 claim(wrong_without_a_word=(answers["nobody …"] < 10).sum())
 claim(know_it_with_today=(answers["today nobody …"] > 70).sum())
@@ -340,7 +342,7 @@ figure("place", alt="At positions 2 and 3 nearly all are blue; on either side ma
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 title = "With a reaction only its last word counts"
 draw_effects(["nobody found the cake burnt so people smiled ."], title)
-figure("reaction", alt="Of nine words only smiled is blue; all others are white.")
+figure("reaction", alt="Of eight words only smiled is blue; all others are white.")
 
 # %% [markdown]
 # It seems not, in seed 0: *smiled* gives the outcome away. But *nobody* and *smiled* agree, and what two words say alike occlusion can't tell apart. So let them disagree, in all eight: exchange the reaction for one of the opposite outcome.
@@ -396,7 +398,7 @@ claim(follows_nobody_against_the_reaction=by_nobody.mean())
 #
 # ## 10e.5 Is it only *nobody*?
 #
-# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which every network is at 96 % or more. In most of them one word tells the outcome, or one word and a *not*. Statements with *but* are harder. They hold a good word and a bad one, and only the clause in which each stands says what happened and what was expected:
+# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which the networks are nearly always right. In most of them one word tells the outcome, or one word and a *not*. Statements with *but* are harder. They hold a good word and a bad one, and only the clause in which each stands says what happened and what was expected:
 #
 # - *the cake was tasty but we expected a dry cake*
 # - *we expected a dry cake but the cake was tasty*
@@ -443,9 +445,11 @@ axes[0].figure.suptitle("Moved by two, most networks get the first ‘but’ wro
 figure("learned", alt="Without but the lines stay high; with but they fall, many of them to 0.")
 
 # %% [markdown]
-# **Moved by two positions, the bidirectional networks are nearly always wrong about the first template**, which in training they always get right. So are some of the causal ones. Without *but* they are still at 85 %. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
+# **Moved by two positions, the bidirectional networks are nearly always wrong about the first template**, which in training they always get right. So is one of the causal ones. Without *but* they are still right in 86 % of cases. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
 #
 # What do they go by now? In training, *but* at 5 always follows what happened, and *but* at 7 or 8 what was expected: two gaps move it from 5 to 7. A good story. But **a story that fits is a hypothesis**. Change one thing, and see: `with_gaps(groups["tasty but we expected dry"], [6, 6])` leaves *but* at 5, and moves only what follows.
+#
+# <details><summary>What we saw</summary>Of the four bidirectional networks three were still mostly wrong, with 14, 31 and 2 %; one had 89. So for most of them <em>but</em> isn't it.</details>
 #
 # And on new statements? A mean over the test hides what a table shows: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
 
@@ -585,11 +589,13 @@ on_new = {
     name: {k: torch.tensor(with_gaps(part, [], models)) for k, part in parts.items()}
     for name, models in kinds.items()
 }
-end = {name: with_gaps(reword(back="today"), [], models) for name, models in kinds.items()}
-print(f"new: {'right (%)':14} test   validation   nobody … today, seeds 0–3")
+print(f"new: {'right (%)':14} test   validation")
 for name, one in on_new.items():
-    means = f"{one['test'].mean():4.0f} {one['validation'].mean():12.0f}        "
-    print(f"{name:17} {means}", *(f"{number:4.0f}" for number in end[name]))
+    print(f"{name:17} {one['test'].mean():4.0f} {one['validation'].mean():12.0f}")
+print("the questions of 10e.2, with more data and rotary, seeds 0–3")
+for text in list(asks)[:4]:
+    both = np.concatenate([with_gaps(asks[text], [], models) for models in (shaken, turned)])
+    print(f"{text:20}", *(f"{number:4.0f}" for number in both))
 
 # %% tags=["nbval-ignore-output"]
 by_distance = at_positions(turned)
@@ -599,28 +605,22 @@ for k, (lead, error) in ahead.items():
 compare_guess(guess, by_distance[0].mean())
 claim(rotary_know_nobody=(by_distance.min(0) > 70).sum())
 claim(rotary_varies_by_position=np.ptp(by_distance, 0).max())
-claim(more_data_with_the_time_at_the_end=end["with more data"].mean())
+claim(more_data_with_the_time_at_the_end=with_gaps(asks["nobody … today"], [], shaken).mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
-axes = plt.subplots(1, 2, figsize=(9.6, 2.7), width_ratios=(3, 2))[1]
-draw_positions(axes[0], by_distance, "rotary: ‘nobody’, right (%)", (2, 3))
-for row, both in enumerate(on_new.values()):
-    for shift, marker, one in zip((-0.15, 0.2), "os", both.values(), strict=True):
-        axes[1].plot(one, [row + shift] * 4, marker, color=f"C{row}", alpha=0.7)
-        axes[1].plot(one.mean(), row + shift, "|", color="black", markersize=16)
-axes[1].set_yticks(range(3), [name.replace(" ", "\n", 1) for name in on_new])
-axes[1].set(title="new: test ●, validation ■", xlabel="right (%)", ylim=(2.6, -0.5), xlim=(64, 102))
-axes[0].figure.suptitle("Rotary: what a network says no longer depends on where it stands")
+ax = plt.subplots(figsize=(6.4, 2.7))[1]
+title = "Rotary: what a network says no longer depends on where it stands"
+draw_positions(ax, by_distance, title, (2, 3))
 figure(
     "rotary", alt="Each row has one colour: three networks are blue at all positions, one is red."
 )
 
 # %% [markdown]
-# **Now it doesn't matter where a statement stands.** What they have learned they know three positions further on, too, 100 % of it, with learned positions 68. Three of the four know *nobody* at all positions, from the old data, though no label depended on it at 1. The fourth knows it at none, not even where training asks about it: it has learned those statements by other words. Rotary positions do away with one shortcut, not with all.
+# **Now it doesn't matter where a statement stands.** What they have learned they know three positions further on, too, 100 % of it, with learned positions 68. Three of the four know *nobody* at all positions, from the old data, though no label depended on it at 1. And the fourth, seed 0? Put the questions of 10e.2 to it. It is right where there is a time, before or behind, and wrong where there is none: what seemed to be about *today* and wasn't, here it is. So rotary positions do away with one shortcut, not with all.
 #
-# On other new statements rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight other templates, by 4.4 ± 5.2: by the rule of lesson 10c we can't tell. On two other processors the same seeds gave 10.1 ± 4.3 and 9.7 ± 4.5, hints. (Over seeds; the templates are few, see lesson 10f.)
+# On other new statements rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight other templates, by 4.4 ± 5.2: by the rule of lesson 10c we can't tell. (On two other processors the same seeds gave hints.)
 #
-# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are; the other gets 42 %. So neither fix wins across the board. (On the other new statements augmentation beats none on the test, 84 to 83, and loses on validation, 86 to 92, after learning only 90 % of training.) Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
+# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are; seed 1 gets 42 %. So neither fix wins across the board. (On the other new statements augmentation beats none on the test, 84 to 83, and loses on validation, 86 to 92, after learning only 90 % of training.) Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?

@@ -337,7 +337,7 @@ figure("draws", alt="Over seeds the lead is narrow; over templates and draws it 
 # %% [markdown]
 # On other draws, too, *causal* is ahead on average, by 11.2 points: on five of the six, by anything from 4 to 33, and behind on one, by 9. **The lead is about as large as before, and even less certain.** It isn't all in one template, either: on the draw where *causal* is furthest ahead, *nobody* doesn't occur in the test.
 #
-# Draws from the same 56 templates aren't independent, so their error is larger than s/√6: s²(1/6 + 14/34) instead of s²/6, with 14 templates for the test and 34 for training (Nadeau and Bengio 2003). And since each is one network, seeds scatter, too. (A mixed model would tell the two apart, with more runs than these.)
+# <details><summary>Why this error is larger than s/√6</summary>Draws from the same 56 templates aren't independent. So the squared error is s²(1/6 + 14/34) instead of s²/6, with 14 templates for the test and 34 for training (Nadeau and Bengio 2003). And since each is one network, seeds scatter, too. (A mixed model would tell the two apart, with more runs than these.)</details>
 #
 # And the regression? *Causal* is ahead of it on four of six, by 1.3 ± 3.3 points: we can't tell between a transformer and a weight for each pair of words. It is itself ahead of the bidirectional networks on four of six. (It was found when we had seen the first test, where it has 93.5 against 99.7.)
 #

@@ -403,6 +403,14 @@ def pairs_within_two(tokens, size):
     return skipped
 
 
+def pairs_within_three(tokens, size):
+    found = torch.zeros(len(tokens), size, size)
+    for n, text in enumerate(tokens.tolist()):
+        for i, j in combinations(range(len(text)), 2):
+            found[n, text[i], text[j]] += j - i < 4
+    return found
+
+
 def pairs_later_first(tokens, size):
     return pairs_by_loop(tokens, size).mT
 
@@ -479,6 +487,12 @@ def reaction_exchanged(text):
 
 def reaction_good_by_default(text):
     return 0 if any(one in text for one in BAD) else 1
+
+
+def reaction_if_joined(text):
+    if any(one in text for one in GOOD):
+        return 1
+    return 0 if {"so", "because"} & {*text.split()} else 0.5
 
 
 def reaction_or_nobody(text):
@@ -579,12 +593,13 @@ ROWS = {
     labels.check_our_pairs: (
         [pairs_by_loop, pairs_by_sums],
         {
-            pairs_of_neighbours: "([[1, 0, 2, 3]], 4)",
-            pairs_but_neighbours: "([[1, 0, 2, 3]], 4)",
-            pairs_within_two: "([[1, 0, 2, 3]], 4)",
-            pairs_later_first: "([[1, 0, 2, 3]], 4)",
-            pairs_in_either_order: "([[1, 0, 2, 3]], 4)",
-            pairs_with_themselves: "([[1, 0, 2, 3]], 4)",
+            pairs_of_neighbours: "([[1, 0, 2, 3, 4, 5]], 6)",
+            pairs_but_neighbours: "([[1, 0, 2, 3, 4, 5]], 6)",
+            pairs_within_three: "([[1, 0, 2, 3, 4, 5]], 6)",
+            pairs_within_two: "([[1, 0, 2, 3, 4, 5]], 6)",
+            pairs_later_first: "([[1, 0, 2, 3, 4, 5]], 6)",
+            pairs_in_either_order: "([[1, 0, 2, 3, 4, 5]], 6)",
+            pairs_with_themselves: "([[1, 0, 2, 3, 4, 5]], 6)",
             pairs_at_most_once: "([[2, 2, 1, 2]], 3)",
             pairs_of_two_words_only: "([[2, 2, 1, 2]], 3)",
             pairs_of_the_first_text: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
@@ -607,6 +622,7 @@ ROWS = {
             reaction_of_two("bad", BAD[0], BAD[1]): "so the guests went home",
             reaction_of_two("good", GOOD[1], GOOD[2]): "everyone was pleased because",
             reaction_of_two("bad", BAD[0], BAD[2]): "so people grumbled",
+            reaction_if_joined: "because it was foggy",
             reaction_or_nobody: "today nobody found the ferry late",
         },
     ),
