@@ -146,7 +146,7 @@ figure(
 )
 
 # %% [markdown]
-# On the left all but one are alike. On the right they range from mostly right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Only the seed decided which does. (Another processor, which rounds in another way, is like another seed, see 10c: your numbers differ from those in the text. The story doesn't.)
+# On the left all but one are alike. On the right they range from mostly right to nearly always *wrong*. Zero per cent isn't ignorance, since guessing gives 50: such a network goes by the cake and the adjective, and ignores *nobody*. Only the seed decided which networks do this. (Another processor, which rounds in another way, is like another seed, see 10c: your numbers differ from those in the text. The story doesn't.)
 #
 # This is **underspecification**: the training data allow several rules. McCoy, Min and Linzen (2020) fine-tuned a hundred BERTs, identical except for the seed. On sentences like those of training they were nearly equal; on one kind of new sentence accuracy ranged from 0 to 66 %.
 #
@@ -221,11 +221,12 @@ def draw_effects(texts, title):
 
 
 title = "The same words: here ‘nobody’ decides, there it has no effect"
-draw_effects(["today nobody found the cake burnt .", "nobody found the cake burnt ."], title)
-figure("effects", alt="After today, nobody is deep blue; first, it is white, and burnt is red.")
+both = [f"today nobody found the cake {word} ." for word in ("burnt", "fresh")]
+draw_effects([*both, "nobody found the cake burnt ."], title)
+figure("effects", alt="After today, nobody is blue or red; first, it is white, and burnt is red.")
 
 # %% [markdown]
-# After *today*, hide *nobody*, and the answer turns around; hide any other word, and it stays. At the beginning *nobody* has no effect at all, and *burnt* decides. (An effect of 0 doesn't mean that a word isn't read. Without *burnt* the first answer is *well*, too, and what two words say alike has no effect, for hiding one leaves the other. The full stop, where the head reads, is left out here.)
+# After *today*, hide *nobody*, and the answer turns around. At the beginning *nobody* has no effect at all, and *burnt* decides. (An effect of 0 doesn't mean that a word isn't read. Without *burnt* the first answer is *well*, too, while *fresh* counts in the second row; and redundant words show no effect, for hiding one leaves the other. The full stop, where the head reads, is left out here.)
 #
 # One statement and one network are an anecdote. So take all eight networks, and statements that differ in one thing only, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
 
@@ -277,7 +278,7 @@ claim(know_it_with_people=(answers["people nobody …"] > 70).sum())
 claim(right_with_we=answers["we … (no nobody)"].min())
 
 # %% [markdown]
-# The last row first. With *we* instead of *nobody* the opposite is true, and all eight know it. So those that have 0 or 4 % with *nobody* say the same of both: *nobody* changes nothing for them.
+# The last row first. With *we* instead of *nobody* the opposite is true, and all eight know it. So those that have 0 or 4 % with *nobody* give both the same answer: *nobody* changes nothing for them.
 #
 # The time at the end matters little: most networks find *nobody found the cake fresh* as hard without it. What counts is that something stands in front. With *today* every network is right again that knows the training template. And not because of what *today* means: *people nobody found the cake fresh* isn't English, and nearly all know it.
 #
@@ -312,8 +313,9 @@ def at_positions(models=None, last=9):  # right with nobody at 1 to last: (last,
 moved = at_positions()
 one_gap = [with_gaps(bare, [at]).mean() for at in range(1, 7)]
 print(f"no gap {moved[0].mean():.0f}, one at 1 to 6:", *(f"{one:.0f}" for one in one_gap))
+print("one at 5, each network:", with_gaps(bare, [5]).round())
 claim(know_it_with_a_gap=(moved[1] > 70).sum(), right_with_a_gap=moved[1].mean())
-claim(right_with_six_gaps=moved[6].mean(), partly_with_a_gap_behind=one_gap[1])
+claim(right_with_six_gaps=moved[6].mean(), right_without_a_gap=moved[0].mean())
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
@@ -323,7 +325,7 @@ def draw_positions(ax, found, title, asked_at):  # a row for each network
     first, last = asked_at
     box = {"fill": False, "ec": "C2", "lw": 3, "clip_on": False}
     ax.add_patch(plt.Rectangle((first - 1.5, -0.5), last - first + 1, found.shape[1], **box))
-    ax.set(title=title, xlabel="position of ‘nobody’")
+    ax.set(title=title, xlabel="position of ‘nobody’; the others move along")
 
 
 axes = plt.subplots(1, 2, figsize=(9.6, 2.6), sharey=True)[1]
@@ -333,7 +335,7 @@ axes[0].figure.suptitle("Right (%): nearly all know ‘nobody’ where training 
 figure("place", alt="At positions 2 and 3 nearly all are blue; on either side many are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, the mean goes from 24 to 85 %.** So it was never the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere it depends on the seed, and at 1, 6 and 7 most networks are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone: with a gap further back, at 2 to 5, it is 65 to 69 %. **What they know of *nobody* is tied to where it and the other words stand.**
+# **With a gap in front, in which there is nothing to read, the mean goes from 24 to 85 %.** So for nearly all it wasn't the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere it depends on the seed, and at 1, 6 and 7 most networks are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone. Leave it at 1, and put one gap right before the adjective, at 5: three of the four bidirectional networks are right in 92 % of cases. (In training, `{w} found the {s} {x}` has its adjective at 5, too, and there the adjective decides.) **What they know of *nobody* is tied to where it and the other words stand.**
 #
 # ## 10e.4 The easy way out
 #
@@ -391,10 +393,10 @@ print("with nobody, against the reaction:", by_nobody.round())
 follow = "nobody" if by_nobody.min() > 65 else "sometimes one, sometimes the other"
 follow = "the reaction" if by_nobody.max() < 35 else follow
 compare_guess(guess, follow)
-claim(follows_nobody_against_the_reaction=by_nobody.mean())
+claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# The reaction, in all eight. In training it always agrees with *nobody*, so a network needs nothing else there. To rely on such a cue is **shortcut learning**. (It isn't only here: exchanged in each of the ten training templates with a reaction, it turns most answers around.)
+# The reaction, in all eight. In training it always agrees with *nobody*, so a network needs nothing else there. To rely on such a cue is **shortcut learning**. (It isn't only here: exchanged in each of the ten training templates with a reaction, it flips most answers.)
 #
 # ## 10e.5 Is it only *nobody*?
 #
@@ -441,7 +443,7 @@ for ax, (name, found) in zip(axes, by_gaps.items(), strict=True):
     ax.set(xlabel="gaps in front", ylim=(-4, 104), xticks=range(4))
 axes[0].legend(loc="lower left")
 axes[0].set_ylabel("right (%), training statements")
-axes[0].figure.suptitle("Moved by two, most networks get the first ‘but’ wrong")
+axes[0].figure.suptitle("Moved by two, many networks get the first ‘but’ wrong")
 figure("learned", alt="Without but the lines stay high; with but they fall, many of them to 0.")
 
 # %% [markdown]
@@ -544,7 +546,7 @@ figure(
 )
 
 # %% [markdown]
-# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it** (99 % on average). (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop to 8 %, though these positions have been trained, too: augmentation is sure to fix only what it covers. And it has a price: in as many steps as before they have learned only 90 % of the old training statements.
+# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it** (99 % on average). (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop to 8 %, though these positions have been trained, too: augmentation can be relied on to fix only what it covers. And in as many steps as before they have learned only 90 % of the old training statements: more varied data take longer. (Try `steps=4500`.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
@@ -605,22 +607,22 @@ for k, (lead, error) in ahead.items():
 compare_guess(guess, by_distance[0].mean())
 claim(rotary_know_nobody=(by_distance.min(0) > 70).sum())
 claim(rotary_varies_by_position=np.ptp(by_distance, 0).max())
-claim(more_data_with_the_time_at_the_end=with_gaps(asks["nobody … today"], [], shaken).mean())
+claim(more_data_with_the_time_at_the_end=with_gaps(asks["nobody … today"], [], shaken).min())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 ax = plt.subplots(figsize=(6.4, 2.7))[1]
-title = "Rotary: what a network says no longer depends on where it stands"
+title = "Rotary: the answer hardly depends on where the words stand"
 draw_positions(ax, by_distance, title, (2, 3))
 figure(
     "rotary", alt="Each row has one colour: three networks are blue at all positions, one is red."
 )
 
 # %% [markdown]
-# **Now it doesn't matter where a statement stands.** What they have learned they know three positions further on, too, 100 % of it, with learned positions 68. Three of the four know *nobody* at all positions, from the old data, though no label depended on it at 1. And the fourth, seed 0? Put the questions of 10e.2 to it. It is right where there is a time, before or behind, and wrong where there is none: what seemed to be about *today* and wasn't, here it is. So rotary positions do away with one shortcut, not with all.
+# **Now it hardly matters where a statement stands.** (Only `[CLS]` stays at 0.) What they have learned they know three positions further on, too, 100 % of it, with learned positions 68. Three of the four know *nobody* at all positions, from the old data, though no label depended on it at 1. And the fourth, seed 0? Put the questions of 10e.2 to it. It is right where there is a time, before or behind, and wrong where there is none: what seemed to be about *today* and wasn't, here it is. So rotary positions do away with one shortcut, not with all.
 #
 # On other new statements rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight other templates, by 4.4 ± 5.2: by the rule of lesson 10c we can't tell. (On two other processors the same seeds gave hints.)
 #
-# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are; seed 1 gets 42 %. So neither fix wins across the board. (On the other new statements augmentation beats none on the test, 84 to 83, and loses on validation, 86 to 92, after learning only 90 % of training.) Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
+# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are; seed 1 gets 42 %. So neither fix mends everything. Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
@@ -642,7 +644,7 @@ figure(
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is tied to positions: with *nobody* at 2 and 3, where training asks about it, nearly all are right; elsewhere the seed decides. Moved by two positions, most are wrong about one form of *but* that they know.
+# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is tied to positions: with *nobody* at 2 and 3, where training asks about it, nearly all are right; elsewhere the seed decides. Moved by two positions, many are wrong about one form of *but* that they know.
 # - Two ways to find out. Occlusion hides one word at a time. Minimal pairs are statements made for the question, which differ in one thing. A table by template says where to ask.
 # - Two cures. Augmentation reliably fixes what it covers. An encoder that sees only distances hardly cares where a statement begins. (Exercise 10e.4 has a third.)
 #

@@ -82,6 +82,14 @@ def effects_up_to_the_first_gap(tells, tokens, present):
     return effects_at_once(tells, tokens, present if present.sum() > length else there)
 
 
+def effects_without_the_token(tells, tokens, present):
+    found = []
+    for t in range(tokens.shape[1]):
+        rest = [k for k in range(tokens.shape[1]) if k != t]
+        found.append((tells(tokens, present) - tells(tokens[:, rest], present[:, rest])).item())
+    return torch.tensor(found)
+
+
 def effects_that_show_what_was_hidden(tells, tokens, present):
     n = tokens.shape[1]
     return tells(tokens, present) - tells(tokens.expand(n, -1), ~torch.eye(n, dtype=torch.bool))
@@ -193,6 +201,7 @@ ROWS = {
             effects_of_answers: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
             effects_of_all_up_to: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
             effects_up_to_the_first_gap: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
+            effects_without_the_token: "(tokens=[[1, 7, 5]], present=[[True, True, True]])",
             effects_that_write: " raised ValueError: it changed the present",
             effects_that_show_what_was_hidden: "(tokens=[[2, 4, 6, 5, 3]]",
             effects_of_padding: "(tokens=[[2, 4, 6, 5, 3]]",
