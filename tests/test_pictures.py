@@ -11,12 +11,12 @@ import torch
 from coursekit.forecasting.ahead import AheadForecast
 from coursekit.inside.diagnose import UpdateLog, take_snapshot
 from coursekit.models.mlp import MLP, MLPConfig
+from coursekit.notebook.percent import draw_percent
 from coursekit.notebook.pictures import (
     FIVE,
     draw_ahead,
     draw_images,
     draw_numbers,
-    draw_percent,
     draw_reached,
     name_lines,
     ridges,

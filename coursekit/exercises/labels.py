@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from coursekit.data.statements import REACTIONS
@@ -86,14 +86,14 @@ def check_our_pairs(solution: Callable[[Tensor, int], Tensor]) -> None:
         (torch.tensor([[2, 2, 1, 2]]), 3),
         (torch.tensor([[0, 3, 1], [3, 0, 0], [2, 1, 3]]), 5),
     ]
-    agree(solution, count_pairs, cases)
+    agree(solution, count_far_pairs, cases)
 
 
-def count_pairs(tokens: Int[Tensor, "N T"], size: int) -> Float[Tensor, "N V V"]:
-    """Count in each text how often a word stands before another, however far apart.
+def count_far_pairs(tokens: Int[Tensor, "N T"], size: int) -> Tensor:
+    """Count in each text how often a word stands before another: (N, V, V), V being `size`.
 
     Example:
-        >>> count_pairs(torch.tensor([[1, 0, 1]]), 2).tolist()
+        >>> count_far_pairs(torch.tensor([[1, 0, 1]]), 2).tolist()
         [[[0.0, 1.0], [1.0, 1.0]]]
     """
     return count_words(tokens, size, pairs="far")[:, size:].unflatten(1, (size, size))

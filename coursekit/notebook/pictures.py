@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from coursekit.forecasting.ahead import AheadForecast
 from coursekit.inside.diagnose import Snapshot, log_ratio
+from coursekit.notebook.percent import name_cells
 from coursekit.windows.series import TimeSeries
 
 FIVE = (
@@ -186,40 +187,8 @@ def draw_numbers(
     ax.imshow(values, cmap="Blues", vmin=0, vmax=1.6 * max(values.max(), 2))
     for row, column in np.argwhere(values):
         ax.text(column, row, f"{values[row, column]:.0f}", ha="center", va="center")
-    _name_cells(ax, values.shape, rows, columns)
+    name_cells(ax, values.shape, rows, columns)
     return ax
-
-
-def draw_percent(
-    ax: Axes,
-    table: ArrayLike,
-    rows: Sequence[object] | None = None,
-    columns: Sequence[object] | None = None,
-) -> Axes:
-    """Draw a table of per cent, each written in its cell: 0 on red, 50 on white, 100 on blue.
-
-    Args:
-        rows, columns: what they are called; by default they are counted from 0.
-    """
-    values = np.asarray(table)
-    ax.imshow(values, cmap="RdBu", vmin=0, vmax=100, aspect="auto")
-    for (row, column), one in np.ndenumerate(values):
-        color = "white" if abs(one - 50) > 30 else "black"
-        ax.text(column, row, f"{one:.0f}", ha="center", va="center", fontsize=8, color=color)
-    _name_cells(ax, values.shape, rows, columns)
-    return ax
-
-
-def _name_cells(
-    ax: Axes,
-    shape: tuple[int, ...],
-    rows: Sequence[object] | None,
-    columns: Sequence[object] | None,
-) -> None:
-    n_rows, n_columns = shape
-    ax.set_yticks(range(n_rows), [*map(str, range(n_rows) if rows is None else rows)])
-    ax.set_xticks(range(n_columns), [*map(str, range(n_columns) if columns is None else columns)])
-    ax.grid(visible=False)
 
 
 def draw_reached(ax: Axes, reached: ArrayLike, row: int, column: int) -> Axes:

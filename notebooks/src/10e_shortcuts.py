@@ -25,7 +25,7 @@ from coursekit.data.statements import DOMAINS, Statement, fill_in, number_words,
 from coursekit.exercises import answer_or
 from coursekit.exercises import shortcuts as exercises
 from coursekit.notebook import claim, compare_guess, figure, setup
-from coursekit.notebook.pictures import draw_percent
+from coursekit.notebook.percent import draw_percent
 from coursekit.notebook.widgets import type_text
 
 device = setup("10e_shortcuts", seed=42)
