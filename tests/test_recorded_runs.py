@@ -751,3 +751,27 @@ def test_what_exercise_10g_3_found(kind, steps, before, after, gain, of_ten):
     assert [one.item() for one in difference] == pytest.approx(gain, abs=0.05)
     found = [one[:, :10].mean().item() for one in (scratch, text)]
     assert found == pytest.approx(of_ten, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("other", "twelve", "eight", "templates"),
+    [
+        ("bidirectional", (8.7, 2.6), (6.6, 2.7), (8.7, 4.6)),
+        ("bidirectional-pre-trained", (7.7, 2.5), (7.2, 3.8), (7.7, 4.4)),
+    ],
+)
+def test_how_sure_the_lead_of_the_best_kind_is(other, twelve, eight, templates):
+    """What the text of 10c.4 states: over twelve seeds, over the eight new ones, over templates."""
+    forms = sorted({one.template for one in statements()[2]})
+
+    def of_kind(kind):
+        names = [f"labels-brief-{kind}-{seed}" for seed in range(12)]
+        found = [[read_record(name, FOLDER).result[form] for form in forms] for name in names]
+        return torch.tensor(found, dtype=torch.float64)
+
+    best, second = of_kind("causal-pre-trained"), of_kind(other)
+    for begin_at, expected in ((0, twelve), (4, eight)):
+        found = compare_seeds(best[begin_at:].mean(1), second[begin_at:].mean(1))
+        assert [one.item() for one in found] == pytest.approx(expected, abs=0.05)
+    found = mean_over_groups((best - second).mean(0), forms)
+    assert found == pytest.approx(templates, abs=0.05)
