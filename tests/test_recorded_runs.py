@@ -711,6 +711,10 @@ def test_which_templates_pre_training_helps_with_few_labels():
     )
     assert gain["nobody found the {s} {o} {t} ."] == pytest.approx(-2.6, abs=0.1)
     assert gain["{t} it was a {x} {s} ."] == pytest.approx(-15.6, abs=0.1)
+    assert gain["{w} did not have a {o} {s} {t} ."] == pytest.approx(15.6, abs=0.1)
+    assert gain["it was not a {o} {s} {t} ."] == pytest.approx(9.4, abs=0.1)
+    told = [one for form, one in gain.items() if "{r}" in form]
+    assert [sum(but) / 6, sum(told) / 4] == pytest.approx([19.4, -2.4], abs=0.1)
     assert mean_over_groups((after - before).mean(0), forms) == pytest.approx((8.1, 3.8), abs=0.05)
     right = dict(zip(forms, before.mean(0).tolist(), strict=True))
     high = {form for form, one in right.items() if one > 75 and "{r}" not in form}

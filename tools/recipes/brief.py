@@ -18,7 +18,7 @@ class Brief(FineTuned):
     Args:
         steps: of the whole run.
         pre_trained: 1 if its weights are trained on the statements without labels first, or 0.
-        every: it learns from each so manieth label; 1 is all of them.
+        every: it learns from one label in so many; 1 is all of them.
         options: see `FineTuned`.
     """
 
