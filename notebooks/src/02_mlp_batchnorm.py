@@ -298,7 +298,7 @@ def our_gain(nonlinearity):
 # What are the two constants worth, the last layer's 0.01 and the first layer's $\frac53/\sqrt{30}$? Train 20,000 steps from three starts. Each has a learning rate of its own, chosen on the validation names, and a tenth of it in the last quarter.
 
 
-# %%
+# %% tags=["nbval-ignore-output"]
 def score(loss):
     return Score(loss.item(), on=Y_val, context=3, steps=20_000, batch=32)
 
@@ -316,7 +316,7 @@ first, second, third = log.values()
 claim_order(small_last_layer_helps=(second, first), scaled_hidden_layer_helps=(third, second))
 claim(fixed_start_loss=third.value)
 
-# %%
+# %% tags=["nbval-ignore-output"]
 from coursekit.sample import sample_text
 from coursekit.tokens.vocabulary import Vocabulary
 

@@ -1891,12 +1891,13 @@ def note_length(part, given, out):
 
 
 # %% tags=["data", "nbval-ignore-output"]
-for cached in (False, True):
+for cached in (False, True, False, True):  # of two times the shorter
     lengths, chance = [], pick_by_chance(torch.Generator().manual_seed(1))
     hook = wide.embedding.register_forward_hook(note_length)
     begin = time.perf_counter()
     written[cached] = list(islice(generate(wide, start, chance, cached=cached), 256))
-    passed[cached], seconds[cached] = sum(lengths), time.perf_counter() - begin
+    took = time.perf_counter() - begin
+    passed[cached], seconds[cached] = sum(lengths), min(took, seconds.get(cached, took))
     hook.remove()
 
 # %% tags=["data", "nbval-ignore-output"]

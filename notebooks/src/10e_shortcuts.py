@@ -226,7 +226,9 @@ draw_effects([*both, "nobody found the cake burnt ."], title)
 figure("effects", alt="After today, nobody is blue or red; first, it is white, and burnt is red.")
 
 # %% [markdown]
-# After *today*, hide *nobody*, and the answer turns around. At the beginning *nobody* has no effect at all, and *burnt* decides. (An effect of 0 doesn't mean that a word isn't read. Without *burnt* the first answer is *well*, too, while *fresh* counts in the second row; and redundant words show no effect, for hiding one leaves the other. The full stop, where the head reads, is left out here.)
+# After *today*, hide *nobody*, and the answer turns around. At the beginning *nobody* has no effect at all, and *burnt* decides. And look at *today* in the second row: it counts as much as *nobody*, though it says nothing of how things were.
+#
+# (Caution: an effect of 0 doesn't mean that a word isn't read. Of two words that say the same neither shows an effect, for hiding one leaves the other. The full stop, where the head reads, is left out here.)
 #
 # One statement and one network are an anecdote. So take all eight networks, and statements that differ in one thing only, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
 
@@ -335,7 +337,11 @@ axes[0].figure.suptitle("Right (%): nearly all know ‘nobody’ where training 
 figure("place", alt="At positions 2 and 3 nearly all are blue; on either side many are red.")
 
 # %% [markdown]
-# **With a gap in front, in which there is nothing to read, the mean goes from 24 to 85 %.** So for nearly all it wasn't the word *today*. It was where the words stand. In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere it depends on the seed, and at 1, 6 and 7 most networks are mostly wrong. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.) And it isn't the position of *nobody* alone. Leave it at 1, and put one gap right before the adjective, at 5: three of the four bidirectional networks are right in 92 % of cases. (In training, `{w} found the {s} {x}` has its adjective at 5, too, and there the adjective decides.) **What they know of *nobody* is tied to where it and the other words stand.**
+# **With a gap in front, in which there is nothing to read, the mean goes from 24 to 85 %.** So for nearly all it wasn't the word *today*. It was where the words stand.
+#
+# In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere the seed decides, and nothing in training asks: at 6 most are wrong, at 9 most happen to be right. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.)
+#
+# Nor is it the position of *nobody* alone. Leave it at 1, and put one gap right before the adjective, at 5. Three of the four bidirectional networks turn right. (In training, `{w} found the {s} {x}` has its adjective at 5, too, and there the adjective decides.) **What they know of *nobody* is tied to where it and the other words stand.**
 #
 # ## 10e.4 The easy way out
 #
@@ -400,12 +406,12 @@ claim(follows_nobody_against_the_reaction=by_nobody.max())
 #
 # ## 10e.5 Is it only *nobody*?
 #
-# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which the networks are nearly always right. In most of them one word tells the outcome, or one word and a *not*. Statements with *but* are harder. They hold a good word and a bad one, and only the clause in which each stands says what happened and what was expected:
+# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which the networks are nearly always right. Most of these hold one word that tells the outcome. Statements with *but* are harder: they hold a good word and a bad one, and only the order says which was expected and which happened.
 #
 # - *the cake was tasty but we expected a dry cake*
 # - *we expected a dry cake but the cake was tasty*
 #
-# No training statement ends after position 14, so the vectors of later positions were never trained. To keep that out, take the statements that end by 11. With *but* those are these two templates.
+# (We take the statements that end by position 11. None of training ends after 14, so the vectors of later positions were never trained.)
 #
 # **Predict.** Move the first template by two positions. How often are the four bidirectional networks still right about it?
 
@@ -447,13 +453,13 @@ axes[0].figure.suptitle("Moved by two, many networks get the first ‘but’ wro
 figure("learned", alt="Without but the lines stay high; with but they fall, many of them to 0.")
 
 # %% [markdown]
-# **Moved by two positions, the bidirectional networks are nearly always wrong about the first template**, which in training they always get right. So is one of the causal ones. Without *but* they are still right in 86 % of cases. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
+# **Moved by two positions, the bidirectional networks are nearly always wrong about the first template**, which in training they always get right. Without *but* most answers stay right. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
 #
-# What do they go by now? In training, *but* at 5 always follows what happened, and *but* at 7 or 8 what was expected: two gaps move it from 5 to 7. A good story. But **a story that fits is a hypothesis**. Change one thing, and see: `with_gaps(groups["tasty but we expected dry"], [6, 6])` leaves *but* at 5, and moves only what follows.
+# What do they go by now? Perhaps by *but*. In training it stands at 5 after what happened, and at 7 or 8 after what was expected; two gaps move it from 5 to 7. A good story. But **a story that fits is a hypothesis**. Change one thing, and see: `with_gaps(groups["tasty but we expected dry"], [6, 6])` leaves *but* at 5, and moves only what follows.
 #
 # <details><summary>What we saw</summary>Of the four bidirectional networks three were still mostly wrong, with 14, 31 and 2 %; one had 89. So for most of them <em>but</em> isn't it.</details>
 #
-# And on new statements? A mean over the test hides what a table shows: one row for each test template, one column for each network, and first the skip-bigrams of lesson 10c, which know the order of the words but no positions.
+# And on new statements? A mean over the test hides what a table shows: a row for each test template, a column for each network. The first column has the skip-bigrams of lesson 10c, which know the order of words but no positions.
 
 # %%
 from coursekit.models.bag import fit_bag
@@ -546,7 +552,7 @@ figure(
 )
 
 # %% [markdown]
-# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it** (99 % on average). (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop to 8 %, though these positions have been trained, too: augmentation can be relied on to fix only what it covers. And in as many steps as before they have learned only 90 % of the old training statements: more varied data take longer. (Try `steps=4500`.)
+# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it.** (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop far below chance, though these positions have been trained, too: augmentation can be relied on to fix only what it covers. And more varied data take longer. In as many steps as before they have learned only 90 % of the old training statements. (Try `steps=4500`.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
@@ -618,11 +624,13 @@ figure(
 )
 
 # %% [markdown]
-# **Now it hardly matters where a statement stands.** (Only `[CLS]` stays at 0.) What they have learned they know three positions further on, too, 100 % of it, with learned positions 68. Three of the four know *nobody* at all positions, from the old data, though no label depended on it at 1. And the fourth, seed 0? Put the questions of 10e.2 to it. It is right where there is a time, before or behind, and wrong where there is none: what seemed to be about *today* and wasn't, here it is. So rotary positions do away with one shortcut, not with all.
+# **Now it hardly matters where a statement stands.** What they have learned they know three positions further on, too, all of it. (Only `[CLS]` stays at 0.) And three of the four know *nobody* at every position, from the old data, in which no label depends on it at 1.
 #
-# On other new statements rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight other templates, by 4.4 ± 5.2: by the rule of lesson 10c we can't tell. (On two other processors the same seeds gave hints.)
+# The fourth, seed 0, is wrong everywhere. Put the questions of 10e.2 to it. It is right where there is a time, in front or at the end, and wrong where there is none: what seemed to be about *today* and wasn't, here it is. So rotary positions do away with one shortcut, not with all.
 #
-# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are; seed 1 gets 42 %. So neither fix mends everything. Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
+# And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are. So neither fix mends everything. Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
+#
+# <details><summary>Are they better on other new statements?</summary>We can't tell. On the other thirteen test templates rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight more, by 4.4 ± 5.2. By the rule of lesson 10c neither is a lead. (On two other processors the same seeds gave hints.)</details>
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?

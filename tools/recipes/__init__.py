@@ -129,6 +129,12 @@ RECIPES |= {
     for seed in range(12 if kind.startswith("causal") and steps == 1000 else 4)
 }
 RECIPES |= {
+    f"labels-one-in-{every}-{kind}-{seed}": _brief(seed, 1000, every=every, **KINDS[kind])
+    for every in (1, 2, 4, 17)  # one in eight is above; even numbers from 16 meet one label only
+    for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
+}
+RECIPES |= {
     f"labels-few-1000-{kind}-small-head-{seed}": _brief(
         seed, 1000, "SmallHead", every=8, **KINDS[kind]
     )
