@@ -247,7 +247,7 @@ print_examples(draw_last, letters=50)
 rnns, rnn_last = train_and_ask("RNN, last", OurRNN, 50, draw_last, lr=0.01)
 _, add_first = train_and_ask("integrator, first", OurIntegrator, 50, draw_recall, lr=0.001)
 _, add_last = train_and_ask("integrator, last", OurIntegrator, 50, draw_last, lr=0.001)
-claim(rnn_last=rnn_last.mean(), integrator_first=add_first.min(), integrator_last=add_last.mean())
+claim(rnn_last=rnn_last.mean(), integrator_first=add_first.mean(), integrator_last=add_last.mean())
 
 # %% [markdown]
 # In 300 steps the RNN learns *last*, but seldom *first*; the integrator *first*, but not *last*.

@@ -407,7 +407,7 @@ ax.set_title("All kinds equal: among six pairs a lead is five times as likely")
 figure("by-chance", alt="At three errors the curve of one pair is at 2 per cent, that of six at 9.")
 
 # %% [markdown]
-# One pair: in 2 of 100. (In the usual words: with four seeds a lead is significant at the level of 2 %, *p* < 0.02.) At least one of six pairs: in 9. (Not in 11, since the pairs share kinds.) That is the trouble with **multiple comparisons**: look at enough pairs, and you will find a lead. (The 9 of 100 is called the family-wise error rate; Tukey's and Holm's methods keep it down.) A largest difference like ours, 2.6 errors, comes about by chance in 13 of 100. So which kind is better, we can't tell.
+# One pair: in 2 of 100. (In the usual words: with four seeds a lead is significant at the level of 2 %, *p* < 0.02, if the runs are independent.) At least one of six pairs: in 9. (Not in 11, since the pairs share kinds.) That is the trouble with **multiple comparisons**: look at enough pairs, and you will find a lead. (The 9 of 100 is called the family-wise error rate; Tukey's and Holm's methods keep it down.) A largest difference like ours, 2.6 errors, comes about by chance in 13 of 100. So which kind is better, we can't tell.
 #
 # ## 10c.4 When would we be sure?
 #

@@ -226,9 +226,9 @@ draw_effects([*both, "nobody found the cake burnt ."], title)
 figure("effects", alt="After today, nobody is blue or red; first, it is white, and burnt is red.")
 
 # %% [markdown]
-# After *today*, hide *nobody*, and the answer turns around. At the beginning *nobody* has no effect at all, and *burnt* decides. And look at *today* in the second row: it counts as much as *nobody*, though it says nothing of how things were.
+# After *today*, hide *nobody*, and the answer turns around. At the beginning *nobody* has no effect (0.00), and *burnt* decides. And look at *today* in the second row: it counts as much as *nobody*, though it says nothing of how things were.
 #
-# (Caution: an effect of 0 doesn't mean that a word isn't read. Of two words that say the same neither shows an effect, for hiding one leaves the other. The full stop, where the head reads, is left out here.)
+# (Caution: an effect of 0 doesn't mean that a word isn't read. If two words say the same thing, neither shows an effect, for hiding one leaves the other. The full stop, where the head reads, is left out here.)
 #
 # One statement and one network are an anecdote. So take all eight networks, and statements that differ in one thing only, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
 
@@ -282,11 +282,11 @@ claim(right_with_we=answers["we … (no nobody)"].min())
 # %% [markdown]
 # The last row first. With *we* instead of *nobody* the opposite is true, and all eight know it. So those that have 0 or 4 % with *nobody* give both the same answer: *nobody* changes nothing for them.
 #
-# The time at the end matters little: most networks find *nobody found the cake fresh* as hard without it. What counts is that something stands in front. With *today* every network is right again that knows the training template. And not because of what *today* means: *people nobody found the cake fresh* isn't English, and nearly all know it.
+# The time at the end matters little: most networks find *nobody found the cake fresh* as hard without it. What counts is that something stands in front. With *today* every network that knows the training template is right again. And not because of what *today* means: *people nobody found the cake fresh* isn't English, and nearly all know it.
 #
 # ## 10e.3 A word, or a position?
 #
-# Must it be a word? Something else changes, too, when one comes in front: *nobody* moves from position 1 to position 2. An encoder adds to each token a vector for its position (lesson 10), which is the number of its column, so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front. Leave a **gap**: insert padding at position 1, which no token can attend to. And why stop at one?
+# Must it be a word? Something else changes, too, when one comes in front: *nobody* moves from position 1 to position 2. An encoder adds to each token a vector for its position (lesson 10), which is the number of its column, so that to a layer *nobody* at 1 and at 2 are two inputs. So move the words and put nothing in front. Leave a **gap**: insert padding at position 1, which no token can attend to, a *position offset*. And why stop at one?
 
 
 # %% tags=["nbval-ignore-output"]
@@ -341,7 +341,9 @@ figure("place", alt="At positions 2 and 3 nearly all are blue; on either side ma
 #
 # In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere the seed decides, and nothing in training asks: at 6 most are wrong, at 9 most happen to be right. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.)
 #
-# Nor is it the position of *nobody* alone. Leave it at 1, and put one gap right before the adjective, at 5. Three of the four bidirectional networks turn right. (In training, `{w} found the {s} {x}` has its adjective at 5, too, and there the adjective decides.) **What they know of *nobody* is tied to where it and the other words stand.**
+# Nor is it the position of *nobody* alone. Leave it at 1, and put one gap right before the adjective, at 5. Three of the four bidirectional networks turn right. In training, `{w} found the {s} {x}` has its adjective at 5, too, and there the adjective decides. **What they know of *nobody* is tied to where it stands, and the adjective, too.**
+#
+# (One statement of the 24 doesn't fit: *nobody found the cake fresh*, in the second row of the figure in 10e.2. To hide *today* is to leave a gap there, and with the gap seed 0 is wrong about it.)
 #
 # ## 10e.4 The easy way out
 #
@@ -353,7 +355,7 @@ draw_effects(["nobody found the cake burnt so people smiled ."], title)
 figure("reaction", alt="Of eight words only smiled is blue; all others are white.")
 
 # %% [markdown]
-# It seems not, in seed 0: *smiled* gives the outcome away. But *nobody* and *smiled* agree, and what two words say alike occlusion can't tell apart. So let them disagree, in all eight: exchange the reaction for one of the opposite outcome.
+# It seems not, in seed 0: hide *smiled*, and it says *badly*, in spite of *nobody*. That is one statement and one network. So ask all eight, and let *nobody* and the reaction disagree: exchange the reaction for one of the opposite outcome.
 
 # %%
 opposite = {"people smiled": "people grumbled", "everyone was pleased": "everyone was annoyed"}
@@ -402,7 +404,7 @@ compare_guess(guess, follow)
 claim(follows_nobody_against_the_reaction=by_nobody.max())
 
 # %% [markdown]
-# The reaction, in all eight. In training it always agrees with *nobody*, so a network needs nothing else there. To rely on such a cue is **shortcut learning**. (It isn't only here: exchanged in each of the ten training templates with a reaction, it flips most answers.)
+# The reaction, in all eight. In training it always agrees with *nobody*, so a network needs nothing else there. To rely on a cue that holds in training and fails elsewhere, when it is missing or misleads, is **shortcut learning**.
 #
 # ## 10e.5 Is it only *nobody*?
 #
@@ -455,7 +457,7 @@ figure("learned", alt="Without but the lines stay high; with but they fall, many
 # %% [markdown]
 # **Moved by two positions, the bidirectional networks are nearly always wrong about the first template**, which in training they always get right. Without *but* most answers stay right. So it isn't only *nobody*. (Sinha et al. 2022 find it in large models, too: sentences that begin at another position are handled less accurately.)
 #
-# What do they go by now? Perhaps by *but*. In training it stands at 5 after what happened, and at 7 or 8 after what was expected; two gaps move it from 5 to 7. A good story. But **a story that fits is a hypothesis**. Change one thing, and see: `with_gaps(groups["tasty but we expected dry"], [6, 6])` leaves *but* at 5, and moves only what follows.
+# What do they go by now? Perhaps by *but*. In training it stands at 5 only after what happened, at 7 and 8 only after what was expected (and at 6 after either); two gaps move it from 5 to 7. A good story. But **a story that fits is a hypothesis**. Change one thing, and see: `with_gaps(groups["tasty but we expected dry"], [6, 6])` leaves *but* at 5, and moves only what follows.
 #
 # <details><summary>What we saw</summary>Of the four bidirectional networks three were still mostly wrong, with 14, 31 and 2 %; one had 89. So for most of them <em>but</em> isn't it.</details>
 #
@@ -513,7 +515,7 @@ type_text(vote, "nobody had a broken mirror .\ntoday you did not have a stale so
 # %% [markdown]
 # ## 10e.6 Say what doesn't matter
 #
-# How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, some with *nobody* at position 1, where now it decides. (None of the 24 is among them.) And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) do. (They move each text by a number of its own.) Adding changed copies of the data is called **data augmentation**.
+# How do you tell a network that the position doesn't matter? Show it other positions. For each training statement with a time add one without, with the same label: 640 short statements, 450 of them different, some with *nobody* at position 1, where now it decides. (None of the 24 is among them.) And put a random number of gaps, 0 to 6, in front of each batch, much as Kiyono et al. (2021) do. Adding changed copies of the data is called **data augmentation**.
 
 # %% tags=["nbval-ignore-output"]
 more = train + [replace(one, text=shorten(one.text)) for one in train if "{t}" in one.template]
@@ -546,16 +548,13 @@ axes = plt.subplots(1, 2, figsize=(10.4, 2.6), sharey=True, width_ratios=(9, 13)
 draw_positions(axes[0], moved[:, :4], "as training was", (2, 3))
 draw_positions(axes[1], everywhere, "with short statements and gaps", (1, 9))
 axes[0].figure.suptitle("Right (%): with more data, all know it where training asks (frame)")
-figure(
-    "fixed",
-    alt="Before, red and blue; with short statements and gaps all blue from 1 to 9, then mixed.",
-)
+figure("fixed", alt="Before, red and blue; with more data all blue from 1 to 9, then mixed.")
 
 # %% [markdown]
-# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it.** (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop far below chance, though these positions have been trained, too: augmentation can be relied on to fix only what it covers. And more varied data take longer. In as many steps as before they have learned only 90 % of the old training statements. (Try `steps=4500`.)
+# **At positions 1 to 9, wherever the label now depends on *nobody*, they know it**, 99 % on average. (With six gaps in front it stands at 8, after *today*, and at 9, after *this time*.) Beyond, single networks drop far below chance, though these positions have been trained, too: augmentation can be relied on to fix only what it covers. And more varied data take longer. In as many steps as before they have learned only 90 % of the old training statements. (Try `steps=4500`.)
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
+# > **Exercise 10e.3 (investigate, 10 minutes).** We changed two things at once, the short statements and the gaps. Which of them did it? To leave one out is an **ablation**. Train bidirectional networks with one of them only, seeds 0 to 3, and complete the table. (Eight networks take a minute and a half.)
 # >
 # > <details><summary>Hint</summary><code>learn(attend, 0, more)</code> has the short statements only. The fourth argument of <code>learn</code> changes the batches.</details>
 #
@@ -570,7 +569,7 @@ figure(
 # %% [markdown]
 # ## 10e.7 Or build it in
 #
-# Could the network be made so that it hardly sees where a statement begins? **Rotary positions** (Su et al. 2021; lesson 6) add nothing to the tokens. They turn queries and keys, so that position enters only as the distance between two tokens. Most of today's language models have them. Train four such encoders on the old training statements, without short ones or gaps.
+# Could the network be made so that it hardly sees where a statement begins? **Rotary positions** (Su et al. 2021; lesson 6) add nothing to the tokens. They turn queries and keys, so that position enters only as the distance between two tokens: a *relative* position encoding. Most of today's language models have them. Train four such encoders on the old training statements, without short ones or gaps.
 
 # %% tags=["nbval-ignore-output"]
 turned = [learn(rotary(attend), seed, positions=None) for seed in range(4)]  # None: none are added
@@ -590,7 +589,6 @@ print("training statements that end by 11: right (%), and moved by three")
 for name, models in kinds.items():
     known, away = (with_gaps(early, [1] * n, models).mean() for n in (0, 3))
     print(f"{name:17} {known:3.0f} {away:3.0f}")
-claim(rotary_with_three_gaps=away)
 
 # %% tags=["nbval-ignore-output"]
 on_new = {
@@ -607,9 +605,13 @@ for text in list(asks)[:4]:
 
 # %% tags=["nbval-ignore-output"]
 by_distance = at_positions(turned)
+at_one = {name: at_positions(models, 1)[0] for name, models in kinds.items()}
 ahead = {k: compare_seeds(on_new["rotary"][k], on_new["learned positions"][k]) for k in parts}
 for k, (lead, error) in ahead.items():
     print(f"{len(parts[k])} of {k}: rotary ahead of learned positions by {lead:.1f} ± {error:.1f}")
+for name in ("with more data", "rotary"):
+    lead, error = compare_seeds(*map(torch.tensor, (at_one[name], at_one["learned positions"])))
+    print(f"nobody at position 1: {name} ahead of learned positions by {lead:.0f} ± {error:.0f}")
 compare_guess(guess, by_distance[0].mean())
 claim(rotary_know_nobody=(by_distance.min(0) > 70).sum())
 claim(rotary_varies_by_position=np.ptp(by_distance, 0).max())
@@ -619,12 +621,10 @@ claim(more_data_with_the_time_at_the_end=with_gaps(asks["nobody … today"], [],
 ax = plt.subplots(figsize=(6.4, 2.7))[1]
 title = "Rotary: the answer hardly depends on where the words stand"
 draw_positions(ax, by_distance, title, (2, 3))
-figure(
-    "rotary", alt="Each row has one colour: three networks are blue at all positions, one is red."
-)
+figure("rotary", alt="Each row has one colour: three are blue at all positions, one is red.")
 
 # %% [markdown]
-# **Now it hardly matters where a statement stands.** What they have learned they know three positions further on, too, all of it. (Only `[CLS]` stays at 0.) And three of the four know *nobody* at every position, from the old data, in which no label depends on it at 1.
+# **Now it hardly matters where a statement stands.** All that they have learned still works three positions further on. (Only `[CLS]` stays at 0.) And three of the four know *nobody* at every position, from the old data, in which no label depends on it at 1. (At 1 they are ahead of learned positions by 60 ± 26 points, from four seeds a hint. With more data it is 84 ± 12, a lead.)
 #
 # The fourth, seed 0, is wrong everywhere. Put the questions of 10e.2 to it. It is right where there is a time, in front or at the end, and wrong where there is none: what seemed to be about *today* and wasn't, here it is. So rotary positions do away with one shortcut, not with all.
 #
@@ -633,7 +633,7 @@ figure(
 # <details><summary>Are they better on other new statements?</summary>We can't tell. On the other thirteen test templates rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight more, by 4.4 ± 5.2. By the rule of lesson 10c neither is a lead. (On two other processors the same seeds gave hints.)</details>
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
+# > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether (*NoPE*)? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
 # >
 # > <details><summary>Hint</summary>What does attention without a mask make of a text whose words are shuffled? And with a causal mask: how many tokens can each one see?</details>
 # >
@@ -652,8 +652,8 @@ figure(
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Eight networks got *nobody* right in training. What they had learned instead is tied to positions: with *nobody* at 2 and 3, where training asks about it, nearly all are right; elsewhere the seed decides. Moved by two positions, many are wrong about one form of *but* that they know.
-# - Two ways to find out. Occlusion hides one word at a time. Minimal pairs are statements made for the question, which differ in one thing. A table by template says where to ask.
-# - Two cures. Augmentation reliably fixes what it covers. An encoder that sees only distances hardly cares where a statement begins. (Exercise 10e.4 has a third.)
+# - **Right for the right reason?** Often not. Seven of eight networks got *nobody* right in training. What they had learned instead is tied to the positions of *nobody* and of the adjective: at 2 and 3, where training asks about *nobody*, nearly all are right; elsewhere the seed decides. Moved by two positions, many are wrong about one form of *but* that they know.
+# - Ways to find out. Occlusion hides one word at a time. Minimal pairs are statements made for the question, which differ in one thing. A table by template says where to ask.
+# - Two remedies. Augmentation reliably fixes what it covers. An encoder that sees only distances hardly cares where a statement begins. (Exercise 10e.4 has a third.)
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are. And how sure can one be of a lead on new statements, if they come from a few templates? [Side lesson 10f](10f_templates.ipynb) asks that.

@@ -95,7 +95,7 @@ claim(opening_when_tuned=leads["own choice of all"][0].item())
 claim(lead_without_the_mean=leads["own choice, no mean"][0].item())
 
 # %% [markdown]
-# These errors take the choice for granted. But from four seeds it is uncertain, too. So draw the seeds anew, four of the four with replacement, let each kind choose by those, and do that two thousand times: a **bootstrap**.
+# These errors take the choice for granted. But from four seeds it is uncertain, too. So resample the four seeds with replacement, let each kind choose by those, and do that two thousand times: a **bootstrap**.
 
 
 # %%
@@ -263,9 +263,9 @@ claim(tuned_lead_over_templates_in_errors=float(over_all[0] / over_all[1]))
 #
 # (These are errors of a mean. A bet on the mean of fourteen *new* templates, as in the beginning, has two of them: √2 · 7.0 = 10 points.) More seeds would hardly help, for each seed alone has about the same error as all four. More templates would.
 #
-# So is *causal* better on other templates? By this error we can't tell, with *nobody* or without: then it is 6.4 ± 3.3, and lead and error fall together. The way to find out is to draw other templates.
+# So is *causal* better on other templates? By this error we can't tell, with *nobody* or without: then it is 6.4 ± 3.3, and lead and error fall together. But the bar is symmetric, and the fourteen leads aren't: *causal* is behind on none of them. *That* it is better is surer than *by how much*. The way to find out is to draw other templates.
 #
-# <details><summary>Whether it is better asks less than by how much</summary><em>Causal</em> is ahead on eight of the fourteen, level on six, behind on none. If a coin decided each sign, eight of eight would agree in 2 of 256 cases. Such a <strong>sign test</strong> assumes no normal distribution, and a single large value doesn't spoil it. So <em>causal</em> is likely better; the sign is surer than the size. (Two cautions: we looked at the signs only after the rule had said nothing, and templates share clauses. The three with the largest leads all have <em>found the cake</em>.)</details>
+# <details><summary>How sure?</summary><em>Causal</em> is ahead on eight of the fourteen, level on six, behind on none. If a coin decided each sign, eight of eight would agree in 2 of 256 cases. Such a <strong>sign test</strong> assumes no normal distribution, and a single large value doesn't spoil it. So <em>causal</em> is likely better. (Two cautions: we looked at the signs only after the rule had said nothing, and templates share clauses. The three with the largest leads all have <em>found the cake</em>.)</details>
 #
 # ## 10f.3 Six other draws
 #
@@ -343,7 +343,7 @@ figure("draws", alt="Over seeds the lead is narrow; over templates and draws it 
 #
 # And the regression? *Causal* is ahead of it on four of six, by 1.3 ± 3.3 points: we can't tell between a transformer and a weight for each pair of words. It is itself ahead of the bidirectional networks on four of six. (It was found when we had seen the first test, where it has 93.5 against 99.7.)
 #
-# Why causal networks are ahead, if they are, we don't know; lesson [10e](10e_shortcuts.ipynb) has found one thing that networks trip over here. Don't generalise: among networks of 17 million to a billion parameters, trained alike on English text, encoders lead at classification (Weller et al. 2025).
+# Why causal networks are ahead, if they are, we don't know; lesson [10e](10e_shortcuts.ipynb) has found one thing that networks trip over here. Don't generalise: among networks of 17 million to a billion parameters, trained alike on the same data, encoders lead at classification (Weller et al. 2025).
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10f.3 (investigate, 15 minutes).** Three more questions for the same records. Is *causal* ahead if both kinds are pre-trained? Whether to pre-train may be chosen on validation, too, and then the bidirectional kind would be pre-trained (97.9 against 97.7), and the causal one not: is it ahead of that? And does pre-training help the bidirectional kind? Complete the table, with a verdict for each error; <em>level</em> means equal. (No training: all networks are recorded.) Which of them would you report, and in what words?
@@ -362,7 +362,7 @@ figure("draws", alt="Over seeds the lead is narrow; over templates and draws it 
 # %% [markdown]
 # ## What you now have
 #
-# - **How many questions does a test ask?** Not as many as it has statements. For this lead the 896 are about fourteen, the templates, and one of them accounts for more than half of it. The error would be ± 1.1 if all 896 were independent, is ± 2.2 for other seeds, ± 7.0 for other templates, and on six other draws the lead is anything from −9 to 33. So *causal* is likely better on other templates; by how much we don't know.
+# - **How many questions does a test ask?** Not as many as it has statements. For this lead the 896 are worth little more than the fourteen templates (their *effective sample size*), and one of them accounts for more than half of it. The error would be ± 1.1 if all 896 were independent, is ± 2.2 for other seeds, ± 7.0 for other templates, and on six other draws the lead is anything from −9 to 33. So *causal* is likely better on other templates; by how much we don't know.
 # - A choice of settings for each side, on validation, and the reminder that the list decides, too: 12.7 with the mean on it, 3.9 without, and from 2 to 15 if the choice is made anew.
 # - What to report: several seeds with a standard error, how each side was tuned, and an error over the kinds of question. The same goes for the benchmarks of large models, where several questions often share one passage (Miller 2024).
 #
