@@ -265,7 +265,7 @@ claim(tuned_lead_over_templates_in_errors=float(over_all[0] / over_all[1]))
 #
 # So is *causal* better on other templates? By this error we can't tell, with *nobody* or without: then it is 6.4 ± 3.3, and lead and error fall together. But the bar is symmetric, and the fourteen leads aren't: *causal* is behind on none of them. *That* it is better is surer than *by how much*. The way to find out is to draw other templates.
 #
-# <details><summary>How sure?</summary><em>Causal</em> is ahead on eight of the fourteen, level on six, behind on none. If a coin decided each sign, eight of eight would agree in 2 of 256 cases. Such a <strong>sign test</strong> assumes no normal distribution, and a single large value doesn't spoil it. So <em>causal</em> is likely better. (Two cautions: we looked at the signs only after the rule had said nothing, and templates share clauses. The three with the largest leads all have <em>found the cake</em>.)</details>
+# <details><summary>How sure?</summary><em>Causal</em> is ahead on eight of the fourteen, level on six, behind on none. If a coin decided each sign, eight of eight would agree in 2 of 256 cases. Such a <strong>sign test</strong> assumes no normal distribution, and a single large value doesn't spoil it. So <em>causal</em> is probably better. (Two cautions: we looked at the signs only after the rule had said nothing, and templates share clauses. The three with the largest leads all have <em>found the cake</em>.)</details>
 #
 # ## 10f.3 Six other draws
 #
@@ -362,7 +362,7 @@ figure("draws", alt="Over seeds the lead is narrow; over templates and draws it 
 # %% [markdown]
 # ## What you now have
 #
-# - **How many questions does a test ask?** Not as many as it has statements. For this lead the 896 are worth little more than the fourteen templates (their *effective sample size*), and one of them accounts for more than half of it. The error would be ± 1.1 if all 896 were independent, is ± 2.2 for other seeds, ± 7.0 for other templates, and on six other draws the lead is anything from −9 to 33. So *causal* is likely better on other templates; by how much we don't know.
+# - **How many questions does a test ask?** Not as many as it has statements. For this lead the 896 are worth little more than the fourteen templates (their *effective sample size*), and one of them accounts for more than half of it. The error would be ± 1.1 if all 896 were independent, is ± 2.2 for other seeds, ± 7.0 for other templates, and on six other draws the lead is anything from −9 to 33. So *causal* is probably better on other templates; by how much we don't know.
 # - A choice of settings for each side, on validation, and the reminder that the list decides, too: 12.7 with the mean on it, 3.9 without, and from 2 to 15 if the choice is made anew.
 # - What to report: several seeds with a standard error, how each side was tuned, and an error over the kinds of question. The same goes for the benchmarks of large models, where several questions often share one passage (Miller 2024).
 #

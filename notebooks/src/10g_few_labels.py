@@ -285,7 +285,7 @@ ax = plt.subplots(figsize=(8, 4))[1]
 draw_kinds(ax, {"random weights": of_random})
 ax.plot(of_pairs, range(14), "x", color="black", markersize=6)
 ax.text(53, -0.75, "× skip-bigrams", fontsize=10, va="center")
-ax.set_title("Recorded, 272 labels: from random weights, the reactions", loc="right")
+ax.set_title("Recorded, 272 labels: only the reactions are sure", loc="right")
 figure(
     "random",
     alt="With a reaction most dots are near 100; elsewhere they lie from 12 to 98, around 55.",
