@@ -160,7 +160,7 @@ figure(
 # > **Exercise 10e.1 (build, 15 minutes).** Write `our_effects(tells, tokens, present)`, for one text: `tokens` and `present` are (1, T). `tells` takes two tables (N, T) like these, a row for each text, and returns N answers. The result is (T,): for each token the answer to the whole text, minus the answer when this token is hidden. For example, if `tells` is 0.9 for the whole text and 0.2 when token 3 is hidden, number 3 is 0.7. What is hidden already has no effect, and neither table may be changed in place.
 # >
 # > <details><summary>Hint 1</summary>Make T copies of the text, each with another token hidden, and ask once.</details>
-# > <details><summary>Hint 2</summary><code>torch.eye(T, dtype=torch.bool)</code> is True on its diagonal, <code>~</code> turns True and False around, and <code>&</code> is True where both are.</details>
+# > <details><summary>Hint 2</summary><code>torch.eye(T, dtype=torch.bool, device=present.device)</code> is True on its diagonal, <code>~</code> turns True and False around, and <code>&</code> is True where both are.</details>
 
 
 # %% tags=["stub"]
@@ -179,7 +179,7 @@ def our_effects(tells, tokens, present):
 
 
 # %% [markdown]
-# **Predict.** *Nobody found the cake burnt*, and the network says: badly. Hide *nobody*. How much does the probability change that it went well?
+# **Predict.** *Nobody found the cake burnt*, and the network says: badly. What is the effect of *nobody* on the probability that it went well?
 
 # %% tags=["predict"]
 guess = None  # from -1 to 1
@@ -226,11 +226,11 @@ draw_effects([*both, "nobody found the cake burnt ."], title)
 figure("effects", alt="After today, nobody is blue or red; first, it is white, and burnt is red.")
 
 # %% [markdown]
-# After *today*, hide *nobody*, and the answer turns around. At the beginning *nobody* has no effect (0.00), and *burnt* decides. And look at *today* in the second row: it counts as much as *nobody*, though it says nothing of how things were.
+# After *today*, hide *nobody*, and the answer turns around. At the beginning *nobody* has no effect (0.00), and *burnt* decides. (Blue: the word speaks for *well*, red: against it.) And look at *today* in the second row: it counts as much as *nobody*, though it says nothing of how things were.
 #
-# (Caution: an effect of 0 doesn't mean that a word isn't read. If two words say the same thing, neither shows an effect, for hiding one leaves the other. The full stop, where the head reads, is left out here.)
+# (Caution: an effect of 0 doesn't mean that a word isn't read. Without *burnt* the first answer is *well*, too. If two words say the same thing, neither shows an effect, for hiding one leaves the other.)
 #
-# One statement and one network are an anecdote. So take all eight networks, and statements that differ in one thing only, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72 statements. We take the 24 that no training statement has, apart from a time. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
+# One statement and one network are an anecdote. So take all eight networks, and statements that differ in one thing only, **minimal pairs**. *Nobody found the cake fresh* and the like can be said of all twelve things, with six words each: 72. Drop those that training has with a time in front or behind, and 24 remain. (Seventeen of them do begin a training statement, *nobody found the cake fresh so people grumbled*.)
 
 
 # %%
@@ -315,7 +315,7 @@ def at_positions(models=None, last=9):  # right with nobody at 1 to last: (last,
 moved = at_positions()
 one_gap = [with_gaps(bare, [at]).mean() for at in range(1, 7)]
 print(f"no gap {moved[0].mean():.0f}, one at 1 to 6:", *(f"{one:.0f}" for one in one_gap))
-print("one at 5, each network:", with_gaps(bare, [5]).round())
+claim(moving_the_adjective_helps=np.mean(one_gap[1:5]) - moved[0].mean())
 claim(know_it_with_a_gap=(moved[1] > 70).sum(), right_with_a_gap=moved[1].mean())
 claim(right_with_six_gaps=moved[6].mean(), right_without_a_gap=moved[0].mean())
 
@@ -339,11 +339,11 @@ figure("place", alt="At positions 2 and 3 nearly all are blue; on either side ma
 # %% [markdown]
 # **With a gap in front, in which there is nothing to read, the mean goes from 24 to 85 %.** So for nearly all it wasn't the word *today*. It was where the words stand.
 #
-# In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere the seed decides, and nothing in training asks: at 6 most are wrong, at 9 most happen to be right. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.)
+# In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere training doesn't ask, and anything can happen: at 4, 5 and 7 the seed decides, at 6 most are wrong, at 9 most are right. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.)
 #
-# Nor is it the position of *nobody* alone. Leave it at 1, and put one gap right before the adjective, at 5. Three of the four bidirectional networks turn right. In training, `{w} found the {s} {x}` has its adjective at 5, too, and there the adjective decides. **What they know of *nobody* is tied to where it stands, and the adjective, too.**
+# Nor is it *nobody* alone. Leave it at 1, and put the gap at 2, 3, 4 or 5, which moves the adjective: that mends part of it, too, here to 67 %. In training, `{w} found the {s} {x}` has its adjective at 5, and there the adjective decides. So this, it seems, is what many have learned: **an adjective at 5 decides; *nobody* counts at 2 and 3.**
 #
-# (One statement of the 24 doesn't fit: *nobody found the cake fresh*, in the second row of the figure in 10e.2. To hide *today* is to leave a gap there, and with the gap seed 0 is wrong about it.)
+# (An exception is the second row of the figure in 10e.2. To hide *today* leaves a gap, and seed 0 is wrong.)
 #
 # ## 10e.4 The easy way out
 #
@@ -630,7 +630,7 @@ figure("rotary", alt="Each row has one colour: three are blue at all positions, 
 #
 # And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are. So neither fix mends everything. Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
 #
-# <details><summary>Are they better on other new statements?</summary>We can't tell. On the other thirteen test templates rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight more, by 4.4 ± 5.2. By the rule of lesson 10c neither is a lead. (On two other processors the same seeds gave hints.)</details>
+# <details><summary>Are they better on other new statements?</summary>We can't tell. On the other thirteen test templates rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight more, by 4.4 ± 5.2. By the rule of lesson 10c neither is a lead. Nor is augmentation free: with more data the networks score 84 and 86 % there, before 83 and 92. (On two other processors the same seeds gave hints.)</details>
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether (*NoPE*)? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
@@ -652,7 +652,7 @@ figure("rotary", alt="Each row has one colour: three are blue at all positions, 
 # %% [markdown]
 # ## What you now have
 #
-# - **Right for the right reason?** Often not. Seven of eight networks got *nobody* right in training. What they had learned instead is tied to the positions of *nobody* and of the adjective: at 2 and 3, where training asks about *nobody*, nearly all are right; elsewhere the seed decides. Moved by two positions, many are wrong about one form of *but* that they know.
+# - **Right for the right reason?** Often not. Seven of eight networks got *nobody* right in training. What they had learned instead is tied to positions: *nobody* counts at 2 and 3, where training asks about it, and in front of an adjective at 5 hardly. Moved by two positions, many are wrong about one form of *but* that they know.
 # - Ways to find out. Occlusion hides one word at a time. Minimal pairs are statements made for the question, which differ in one thing. A table by template says where to ask.
 # - Two remedies. Augmentation reliably fixes what it covers. An encoder that sees only distances hardly cares where a statement begins. (Exercise 10e.4 has a third.)
 #
