@@ -47,6 +47,10 @@ try:
     from nbval import plugin
 except ImportError:  # the unit tests run without it
     plugin = None
+try:
+    from xdist.scheduler import LoadFileScheduling
+except ImportError:  # one process runs all tests
+    LoadFileScheduling = object
 
 # One thread a process: two workers on two cores (Makefile). Before torch and kernels start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -54,6 +58,8 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 os.environ["COURSEKIT_PLAIN"] = "1"  # no progress bars: their text never repeats
 
 GRACE_SECONDS = 2
+ALONE = "tests/test_solved.py"
+"""Its tests run a lesson each, for minutes."""
 NUMBER = r"(?<!\w)-?\d[\d,.]*(e[+-]?\d+)?"
 _seen = {"cells": False}
 
@@ -238,6 +244,23 @@ if plugin is not None:
             ours(parent, path=file_path) if isinstance(file, plugin.IPyNbFile) else file
             for file in found
         ]
+
+
+class Scheduling(LoadFileScheduling):
+    """Hand the tests of `ALONE` out one by one, and all others a file at a time."""
+
+    def _split_scope(self, nodeid):
+        return nodeid if nodeid.startswith(ALONE) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    """Let the longest come first, or one worker would go on with them when the other has ended."""
+    items.sort(key=lambda item: not item.nodeid.startswith((ALONE, "notebooks/")))
 
 
 def pytest_runtest_logreport(report):

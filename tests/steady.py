@@ -2,11 +2,11 @@
 
     python -m tests.steady [RUNS]
 
-Every second run takes the notebooks backwards, the others those with most cells first. The claims
-of each run stay in build/steady and a later call goes on from there, so that runs with data from
-other sources can be compared, too; remove that folder to begin anew. Ends with exit code 1 as soon
-as a run is red or claims something else than the first one, to the digits that a reader sees. Times
-repeat on no machine: what a cell tagged "machine" claims must hold in every run, and may differ.
+Every second run takes the notebooks backwards. The claims of each run stay in build/steady and a
+later call goes on from there, so that runs with data from other sources can be compared, too;
+remove that folder to begin anew. Ends with exit code 1 as soon as a run is red or claims something
+else than the first one, to the digits that a reader sees. Times repeat on no machine: what a cell
+tagged "machine" claims must hold in every run, and may differ.
 """
 
 import argparse
@@ -26,7 +26,7 @@ KEPT = ROOT / "build" / "steady"
 
 def run_once(notebooks: list[Path], *, backwards: bool) -> tuple[bool, str]:
     """Run the notebooks' tests; tell whether all passed, and give pytest's summary."""
-    order = ["--no-loadscope-reorder", *reversed(notebooks)] if backwards else notebooks
+    order = reversed(notebooks) if backwards else notebooks
     command = [sys.executable, "-m", "pytest", "-q", *map(str, order)]
     environment = {k: v for k, v in os.environ.items() if k != "COURSEKIT_LEDGER"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)

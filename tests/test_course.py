@@ -1064,8 +1064,29 @@ def test_a_build_keeps_what_the_checks_say_and_a_solved_run_may_go_twice(exercis
     ]
     assert "What you should see" in exercise.notebook.read_text("utf-8")
     assert find_faults(exercise) == []
-    twice = run_solved(exercise, twice=True)
+    twice = run_solved(exercise, again=60)
     assert printed_by_checks(twice) == ["✓ double: right in all 2 cases\n"] * 2
+    counts = [cell.execution_count for cell in twice.cells if cell.cell_type == "code"]
+    once = [cell for cell in load(exercise, solved=True).cells if cell.cell_type == "code"]
+    assert counts == list(range(1, 2 * len(once) + 1))
+
+
+def test_a_slow_cell_is_run_again_only_when_a_lesson_is_built(exercise):
+    edit(exercise, 'print("end")', "import time\n\ntime.sleep(1.2)\nprint('slow')")
+    edit(exercise, "agree(double", "time.sleep(1.2)\nagree(double")
+    edit(exercise, "from coursekit", "import time\n\nfrom coursekit")
+    for again, wanted in ((1.1, ["slow\n"]), (60, ["slow\n"] * 2)):
+        solved = run_solved(exercise, again=again)
+        said = [out.text for cell in solved.cells for out in cell.get("outputs", [])]
+        assert [text for text in said if text == "slow\n"] == wanted
+        assert len(printed_by_checks(solved)) == 2  # though its check is slow, too
+
+
+def test_a_check_that_says_something_else_when_run_again_is_not_built(exercise):
+    edit(exercise, "import agree", "import agree\n\nchecked = []")
+    edit(exercise, "agree(double", "checked.append(1)\nprint(len(checked))\nagree(double")
+    with pytest.raises(ValueError, match=r"01_tiny: run again, its checks say \['2.*, before \['1"):
+        publish(exercise, run_lesson(exercise))
 
 
 def test_a_solved_lesson_that_fails_says_where(exercise):

@@ -28,6 +28,17 @@ from coursekit.fetch.store import kind
 ROOT = Path(__file__).parents[1]
 LIMIT = 1.5
 SETTINGS = "[pytest]\nfilterwarnings = error\njunit_duration_report = call\n"
+NOTES_ITS_WORKER = """\
+import os, pathlib, time, pytest
+
+@pytest.mark.parametrize("i", "{numbers}")
+def test(i):
+    with open("order.log", "a") as log:
+        log.write(f"{{i}}{{os.environ['PYTEST_XDIST_WORKER']}} ")
+    end = time.monotonic() + 20
+    while i in "01" and len(pathlib.Path("order.log").read_text().split()) < 2:
+        assert time.monotonic() < end, "the other lesson waits for this one"
+"""
 STUBBORN = """\
 import time
 while True:
@@ -185,6 +196,21 @@ def dead(folder):
     """One run of a notebook whose kernel dies, with a limit far off."""
     write(folder / "dead" / "dead.ipynb", cell("a = 1"), cell("import os; os._exit(1)"), cell("a"))
     return run(folder, "dead", limit=60)
+
+
+def test_whole_lessons_come_first_and_one_by_one_and_other_files_as_a_whole(folder):
+    where = folder / "order"
+    (where / "tests").mkdir(parents=True)
+    shutil.copy(folder / "conftest.py", where)
+    (where / "pytest.ini").write_text(SETTINGS)
+    for name, numbers in (("solved", "01"), ("other", "2345")):
+        (where / "tests" / f"test_{name}.py").write_text(NOTES_ITS_WORKER.format(numbers=numbers))
+    done = run(where, "--no-loadscope-reorder", limit=60, workers=True)
+    assert done.code == 0, done.output
+    order = (where / "order.log").read_text().split()
+    assert sorted(one[0] for one in order[:2]) == ["0", "1"]
+    assert len({one[1:] for one in order[:2]}) == 2
+    assert len({one[1:] for one in order[2:]}) == 1
 
 
 def test_a_right_notebook_passes_under_two_workers(good):

@@ -5,14 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lesson_form import (
-    NOT_YET,
-    find_early_words,
-    find_faults,
-    read_glossary,
-    read_page,
-)
-from tools.source import Lesson, find_lessons, has
+from tests.lesson_form import find_early_words, find_faults, read_glossary, read_page
+from tools.source import NOT_YET, Lesson, find_lessons, has
 
 ROOT = Path(__file__).parents[1]
 LESSONS = find_lessons(ROOT)

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from coursekit.notebook.page import source_without_examples
-from tests.lesson_form import NOT_YET
 from tools.publish import find_faults
-from tools.source import find_lessons
+from tools.source import NOT_YET, find_lessons
 
 ROOT = Path(__file__).parents[1]
 LESSONS = find_lessons(ROOT)

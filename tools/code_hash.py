@@ -14,6 +14,7 @@ version of Python.
 """
 
 import ast
+import functools
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,8 +150,14 @@ def _describes_data(binding: ast.stmt) -> bool:
 def _bindings(root: Path, module: str) -> dict[str, Binding]:
     """Tell what each name at the top of a module stands for; nothing if it isn't in the clone."""
     path = _module_file(root, module)
+    return _bound_in(path.read_text("utf-8")) if path else {}
+
+
+@functools.cache
+def _bound_in(text: str) -> dict[str, Binding]:
+    """Tell what each name at the top of this code stands for; the same code is read once."""
     found: dict[str, Binding] = {}
-    for node in _top_level(ast.parse(path.read_text("utf-8"))) if path else []:
+    for node in _top_level(ast.parse(text)):
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             found[node.name] = node
         elif isinstance(node, ast.ImportFrom) and node.module:

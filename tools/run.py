@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
@@ -27,7 +28,7 @@ import coursekit
 from coursekit import settings
 from coursekit.data import DATASETS
 from coursekit.fetch.store import kind
-from tools.source import Lesson, load
+from tools.source import Lesson, has, load
 
 CELL_SECONDS = 300
 """A cell that takes longer is stopped: three times what a training cell may take."""
@@ -193,18 +194,21 @@ def _execute(lesson: Lesson, made: NotebookNode, key: str, stop: Event) -> Resul
     return result
 
 
-def run_solved(lesson: Lesson, *, twice: bool = False) -> NotebookNode:
-    """Run a lesson with its exercises answered, each cell once or `twice`; return it executed.
+def run_solved(lesson: Lesson, *, again: float = 0.0) -> NotebookNode:
+    """Run a lesson with its exercises answered; return it executed, a cell run again twice in it.
+
+    Args:
+        again: run each cell again that took less than so many seconds, right after it.
 
     Raises:
         ValueError: if a cell fails; the message names the cell and the reason.
     """
     made = load(lesson, solved=True)
-    if twice:
-        made.cells = [again for cell in made.cells for again in _twice(cell)]
     environment = _environment(lesson, lesson.root / "build" / "solved")
     del environment["COURSEKIT_FIGURES"]  # or a second picture of one name were refused
     client = _client(made, lesson)
+    if again:
+        client.on_cell_start, client.on_cell_executed = _repeat(made, again)
     try:
         asyncio.run(_drive(client, environment, Event()))
     except Exception as failure:
@@ -214,12 +218,23 @@ def run_solved(lesson: Lesson, *, twice: bool = False) -> NotebookNode:
     return made
 
 
-def _twice(cell: NotebookNode) -> list[NotebookNode]:
-    """Return a code cell and its copy; anything else once."""
-    if cell.cell_type != "code":
-        return [cell]
-    again = nbformat.v4.new_code_cell(cell.source, metadata=cell.metadata)
-    return [cell, again]
+def _repeat(made: NotebookNode, limit: float) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return what notes when a cell begins, and what puts its copy behind one that was quick."""
+    begun = 0.0
+    copies = set()
+
+    def begin(**_: Any) -> None:
+        nonlocal begun
+        begun = time.perf_counter()
+
+    def repeat(cell: NotebookNode, cell_index: int, **_: Any) -> None:
+        quick = time.perf_counter() - begun < limit or has(cell, "check")  # all checks, also late
+        if cell.id not in copies and quick:
+            copy = nbformat.v4.new_code_cell(cell.source, metadata=cell.metadata)
+            copies.add(copy.id)
+            made.cells.insert(cell_index + 1, copy)  # the client comes to it next
+
+    return begin, repeat
 
 
 async def _drive(client: NotebookClient, environment: dict[str, str], stop: Event) -> None:

@@ -15,6 +15,11 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+NOT_YET = (
+    *("01_bigrams", "03_manual_backprop", "04_wavenet", "05_tokenization"),
+    *("06_gpt", "07_time_series_transformers", "08_informer"),
+)
+"""Lessons that are not rewritten yet. Take one off when it is; none is ever added."""
 FOLDED = {"tags": ["bootstrap"], "jupyter": {"source_hidden": True}}
 
 
