@@ -124,6 +124,12 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "we found the soup burnt so people grumbled .",
         "today nobody found the ferry late .",
         "we had a slow ferry because it was foggy .",
+        "people smiled because we had a tasty cake .",
+        "people grumbled because it was a late train .",
+        "it was a windy walk so everyone was annoyed .",
+        "it was not a torn mirror so everyone was pleased .",
+        "the guests went home because we had a burnt soup .",
+        "we had a fresh cake so the guests came again .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 

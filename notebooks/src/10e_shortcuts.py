@@ -3,7 +3,7 @@
 #
 # A network has learned from statements such as *today nobody found the cake burnt*, and gets them right: things turned out well. Now leave out *today*. The same network is sure that things turned out badly. What has it learned instead of *nobody*?
 #
-# **Afterwards you can** find out what a network's answer depends on, by hiding one word or changing one thing at a time, read a table of results by template, and fix it through its data or through its position encoding.
+# **Afterwards you can** find out what a network's answer depends on, by hiding one word or changing one thing at a time, read a table of results by template, and mend a shortcut through the data or the position encoding.
 #
 # **Before**: lessons 10c (fine-tuning, seeds, skip-bigrams) and 6 (rotary positions).
 #
@@ -140,7 +140,7 @@ for ax, (name, color) in zip(axes, {"bidirectional": "C0", "causal": "C1"}.items
         ax.text(1.08, free, f"seed {k}", va="center", fontsize=9, color=color)
     ax.set(title=name, xlim=(-0.3, 1.6), ylim=(-6, 108))
 axes[0].set_ylabel("right (%); dotted: chance")
-axes[0].figure.suptitle("Equal in training is not equal")
+axes[0].figure.suptitle("Alike in training, not on new statements")
 figure(
     "equal-in-training", alt="Seven of eight lines start near 100; they end anywhere from 0 to 78."
 )
@@ -157,10 +157,10 @@ figure(
 # Ask the network itself. Hide one word at a time: set `present` to False there, so that no token attends to it, while all others stay where they are. What the answer loses is the word's effect. This is **occlusion**.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10e.1 (build, 15 minutes).** Write `our_effects(tells, tokens, present)`, for one text: `tokens` and `present` are (1, T). `tells` takes two tables (N, T) like these, a row for each text, and returns N answers. The result is (T,): for each token the answer to the whole text, minus the answer when this token is hidden. For example, if `tells` is 0.9 for the whole text and 0.2 when token 3 is hidden, number 3 is 0.7. What is hidden already has no effect, and neither table may be changed in place.
+# > **Exercise 10e.1 (build, 15 minutes).** Write `our_effects(tells, tokens, present)`, for one text: `tokens` and `present` are (1, T). `tells` takes two tables (N, T) like these, a row for each text, and returns N answers. The result is (T,): for each token the answer to the whole text, minus the answer when this token is hidden. For example, if `tells` is 0.9 for the whole text and 0.2 when token 3 is hidden, number 3 is 0.7. A token already hidden has no effect, and neither table may be changed in place.
 # >
 # > <details><summary>Hint 1</summary>Make T copies of the text, each with another token hidden, and ask once.</details>
-# > <details><summary>Hint 2</summary><code>torch.eye(T, dtype=torch.bool, device=present.device)</code> is True on its diagonal, <code>~</code> turns True and False around, and <code>&</code> is True where both are.</details>
+# > <details><summary>Hint 2</summary><code>torch.eye(T, dtype=torch.bool, device=present.device)</code> is True on its diagonal, <code>~</code> swaps True and False, and <code>&</code> is True where both are.</details>
 
 
 # %% tags=["stub"]
@@ -226,7 +226,7 @@ draw_effects([*both, "nobody found the cake burnt ."], title)
 figure("effects", alt="After today, nobody is blue or red; first, it is white, and burnt is red.")
 
 # %% [markdown]
-# After *today*, hide *nobody*, and the answer turns around. At the beginning *nobody* has no effect (0.00), and *burnt* decides. (Blue: the word speaks for *well*, red: against it.) And look at *today* in the second row: it counts as much as *nobody*, though it says nothing of how things were.
+# After *today*, hide *nobody*, and the answer flips. At the beginning *nobody* has no effect (0.00), and *burnt* decides. (Blue: the word speaks for *well*, red: against it.) And look at *today* in the second row: it counts as much as *nobody*, though it says nothing of how things were.
 #
 # (Caution: an effect of 0 doesn't mean that a word isn't read. Without *burnt* the first answer is *well*, too. If two words say the same thing, neither shows an effect, for hiding one leaves the other.)
 #
@@ -318,6 +318,7 @@ print(f"no gap {moved[0].mean():.0f}, one at 1 to 6:", *(f"{one:.0f}" for one in
 claim(moving_the_adjective_helps=np.mean(one_gap[1:5]) - moved[0].mean())
 claim(know_it_with_a_gap=(moved[1] > 70).sum(), right_with_a_gap=moved[1].mean())
 claim(right_with_six_gaps=moved[6].mean(), right_without_a_gap=moved[0].mean())
+claim(moving_the_full_stop=one_gap[5])
 
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
@@ -341,9 +342,9 @@ figure("place", alt="At positions 2 and 3 nearly all are blue; on either side ma
 #
 # In training statements the label depends on *nobody* at position 2, after *today*, and at 3, after *this time*. There nearly all know it. Elsewhere training doesn't ask, and anything can happen: at 4, 5 and 7 the seed decides, at 6 most are wrong, at 9 most are right. (54 and 46 % are what a constant answer gets, for 13 of the 24 went well.)
 #
-# Nor is it *nobody* alone. Leave it at 1, and put the gap at 2, 3, 4 or 5, which moves the adjective: that mends part of it, too, here to 67 %. In training, `{w} found the {s} {x}` has its adjective at 5, and there the adjective decides. So this, it seems, is what many have learned: **an adjective at 5 decides; *nobody* counts at 2 and 3.**
+# Nor is it *nobody* alone. Leave it at 1, and put the gap at 2, 3, 4 or 5, which moves the adjective: that mends part of it, too, here to 67 %. (A gap at 6 moves only the full stop, and helps little.) In training, `{w} found the {s} {x}` has its adjective at 5, and there the adjective decides. So this, it seems, is what many have learned: **after *found the*, an adjective at 5 decides; *nobody* counts at 2 and 3.**
 #
-# (An exception is the second row of the figure in 10e.2. To hide *today* leaves a gap, and seed 0 is wrong.)
+# <details><summary>Are there exceptions?</summary>Yes. The causal network of seed 2 is right after <em>today</em> and not with one gap. And in the second row of the figure in 10e.2 hiding <em>today</em> leaves a gap, and seed 0 is wrong.</details>
 #
 # ## 10e.4 The easy way out
 #
@@ -408,7 +409,7 @@ claim(follows_nobody_against_the_reaction=by_nobody.max())
 #
 # ## 10e.5 Is it only *nobody*?
 #
-# If an empty position can undo what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which the networks are nearly always right. Most of these hold one word that tells the outcome. Statements with *but* are harder: they hold a good word and a bad one, and only the order says which was expected and which happened.
+# If an empty position decides what they know of *nobody*, what of all the rest? Put the same gaps in front of the *training* statements, on which the networks are nearly always right. Most of these hold one word that tells the outcome. Statements with *but* are harder: they hold a good word and a bad one, and only the order says which was expected and which happened.
 #
 # - *the cake was tasty but we expected a dry cake*
 # - *we expected a dry cake but the cake was tasty*
@@ -459,7 +460,7 @@ figure("learned", alt="Without but the lines stay high; with but they fall, many
 #
 # What do they go by now? Perhaps by *but*. In training it stands at 5 only after what happened, at 7 and 8 only after what was expected (and at 6 after either); two gaps move it from 5 to 7. A good story. But **a story that fits is a hypothesis**. Change one thing, and see: `with_gaps(groups["tasty but we expected dry"], [6, 6])` leaves *but* at 5, and moves only what follows.
 #
-# <details><summary>What we saw</summary>Of the four bidirectional networks three were still mostly wrong, with 14, 31 and 2 %; one had 89. So for most of them <em>but</em> isn't it.</details>
+# <details><summary>What we saw</summary>Of the four bidirectional networks three were still mostly wrong, with 14, 31 and 2 %; one had 89. So in these three the move of <em>but</em> isn't needed to break what they know. What does, we don't know.</details>
 #
 # And on new statements? A mean over the test hides what a table shows: a row for each test template, a column for each network. The first column has the skip-bigrams of lesson 10c, which know the order of words but no positions.
 
@@ -494,7 +495,7 @@ ax.set_title("For some questions the seed decides", pad=24)
 figure("templates", alt="Some rows are blue throughout; in others one kind is red, white or blue.")
 
 # %% [markdown]
-# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: each is a question that the training data leave open. Skip-bigrams are right about *nobody* in 81 % of cases. (We thought of them after looking at this test, see 10c.)
+# Where a reaction gives the outcome away, nearly all are right. In other rows networks of one kind are blue and red, right and wrong, as with *nobody*: in part because training was short: after 6,000 steps (lesson 10f) all eight know *it was not a dry cake today*. But on *nobody* the bidirectional ones stay at 11, 5, 2 and 2 %. That question the training data leave open. Skip-bigrams are right about *nobody* in 81 % of cases. (We thought of them after looking at this test, see 10c.)
 
 # %% [markdown]
 # **Your turn.** Write statements, and the eight networks vote. (Words that they don't know are left out, which moves the others: look at what is printed.) Can you find one on which they disagree?
@@ -545,9 +546,9 @@ claim(learned_with_gaps=with_gaps(train, [], shaken).mean())
 
 # %% tags=["figure", "folded", "nbval-ignore-output"]
 axes = plt.subplots(1, 2, figsize=(10.4, 2.6), sharey=True, width_ratios=(9, 13))[1]
-draw_positions(axes[0], moved[:, :4], "as training was", (2, 3))
+draw_positions(axes[0], moved[:, :4], "original data", (2, 3))
 draw_positions(axes[1], everywhere, "with short statements and gaps", (1, 9))
-axes[0].figure.suptitle("Right (%): with more data, all know it where training asks (frame)")
+axes[0].figure.suptitle("Right (%): with more data, they know it where training asks (frame)")
 figure("fixed", alt="Before, red and blue; with more data all blue from 1 to 9, then mixed.")
 
 # %% [markdown]
@@ -569,7 +570,7 @@ figure("fixed", alt="Before, red and blue; with more data all blue from 1 to 9, 
 # %% [markdown]
 # ## 10e.7 Or build it in
 #
-# Could the network be made so that it hardly sees where a statement begins? **Rotary positions** (Su et al. 2021; lesson 6) add nothing to the tokens. They turn queries and keys, so that position enters only as the distance between two tokens: a *relative* position encoding. Most of today's language models have them. Train four such encoders on the old training statements, without short ones or gaps.
+# Could the network be made so that it hardly sees where a statement begins? **Rotary positions** (Su et al. 2021; lesson 6) add nothing to the tokens. They turn queries and keys, so that position enters only as the offset between two tokens, how far before or after: a *relative* position encoding. Most of today's language models have them. Train four such encoders on the old training statements, without short ones or gaps.
 
 # %% tags=["nbval-ignore-output"]
 turned = [learn(rotary(attend), seed, positions=None) for seed in range(4)]  # None: none are added
@@ -581,6 +582,8 @@ turned = [learn(rotary(attend), seed, positions=None) for seed in range(4)]  # N
 guess = None  # per cent right
 
 # %% tags=["nbval-ignore-output"]
+by_distance = at_positions(turned)
+compare_guess(guess, by_distance[0].mean())
 kinds = {"learned positions": networks["bidirectional"], "with more data": shaken, "rotary": turned}
 rest = [one for one in test if one not in asked]
 parts = {"test": rest, "validation": validation}  # without what training has, but for a time
@@ -598,21 +601,19 @@ on_new = {
 print(f"new: {'right (%)':14} test   validation")
 for name, one in on_new.items():
     print(f"{name:17} {one['test'].mean():4.0f} {one['validation'].mean():12.0f}")
-print("the questions of 10e.2, with more data and rotary, seeds 0–3")
+print("the questions of 10e.2, seeds 0–3")
+print(f"{'':20} {'with more data':19} rotary")
 for text in list(asks)[:4]:
     both = np.concatenate([with_gaps(asks[text], [], models) for models in (shaken, turned)])
     print(f"{text:20}", *(f"{number:4.0f}" for number in both))
 
 # %% tags=["nbval-ignore-output"]
-by_distance = at_positions(turned)
 at_one = {name: at_positions(models, 1)[0] for name, models in kinds.items()}
 ahead = {k: compare_seeds(on_new["rotary"][k], on_new["learned positions"][k]) for k in parts}
 for k, (lead, error) in ahead.items():
     print(f"{len(parts[k])} of {k}: rotary ahead of learned positions by {lead:.1f} ± {error:.1f}")
-for name in ("with more data", "rotary"):
-    lead, error = compare_seeds(*map(torch.tensor, (at_one[name], at_one["learned positions"])))
-    print(f"nobody at position 1: {name} ahead of learned positions by {lead:.0f} ± {error:.0f}")
-compare_guess(guess, by_distance[0].mean())
+leads = {name: (at_one[name] - at_one["learned positions"]).mean() for name in kinds}
+claim(more_data_ahead_at_one=leads["with more data"], rotary_ahead_at_one=leads["rotary"])
 claim(rotary_know_nobody=(by_distance.min(0) > 70).sum())
 claim(rotary_varies_by_position=np.ptp(by_distance, 0).max())
 claim(more_data_with_the_time_at_the_end=with_gaps(asks["nobody … today"], [], shaken).min())
@@ -624,13 +625,13 @@ draw_positions(ax, by_distance, title, (2, 3))
 figure("rotary", alt="Each row has one colour: three are blue at all positions, one is red.")
 
 # %% [markdown]
-# **Now it hardly matters where a statement stands.** All that they have learned still works three positions further on. (Only `[CLS]` stays at 0.) And three of the four know *nobody* at every position, from the old data, in which no label depends on it at 1. (At 1 they are ahead of learned positions by 60 ± 26 points, from four seeds a hint. With more data it is 84 ± 12, a lead.)
+# **Now it hardly matters where a statement stands.** All that they have learned still works three positions further on. (Only `[CLS]` stays at 0.) And three of the four know *nobody* at every position, from the old data, in which no label depends on it at 1.
 #
 # The fourth, seed 0, is wrong everywhere. Put the questions of 10e.2 to it. It is right where there is a time, in front or at the end, and wrong where there is none: what seemed to be about *today* and wasn't, here it is. So rotary positions do away with one shortcut, not with all.
 #
 # And *nobody found the cake fresh today*, the form with which the lesson began? With more data all four are right about it, though training never has a time at the end with *nobody*. With rotary positions three of four are. So neither fix mends everything. Both together? Try it: `learn(rotary(attend), 0, more, random_gaps, positions=None)`.
 #
-# <details><summary>Are they better on other new statements?</summary>We can't tell. On the other thirteen test templates rotary networks are ahead of learned positions by 6.8 ± 5.5 points, on validation, which has eight more, by 4.4 ± 5.2. By the rule of lesson 10c neither is a lead. Nor is augmentation free: with more data the networks score 84 and 86 % there, before 83 and 92. (On two other processors the same seeds gave hints.)</details>
+# <details><summary>Are they better on other new statements?</summary>We can't tell. On the other thirteen test templates, and on the eight of validation, rotary networks are ahead by a few points, with errors as large (printed above). By the rule of lesson 10c that is no lead. (On two other processors the same seeds gave hints.) With more data there is no lead, either, but those networks have learned only 90 % of the training statements.</details>
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10e.4 (investigate, 20 minutes).** Can we do without positions altogether (*NoPE*)? Train networks of both kinds, seeds 0 to 3, with `positions=None` and without `rotary`, and complete the table; <code>rest</code> holds the thirteen other templates, whole. (Eight networks take a minute and a half.) Which of the two still knows the order of the words, and from what?
@@ -654,6 +655,6 @@ figure("rotary", alt="Each row has one colour: three are blue at all positions, 
 #
 # - **Right for the right reason?** Often not. Seven of eight networks got *nobody* right in training. What they had learned instead is tied to positions: *nobody* counts at 2 and 3, where training asks about it, and in front of an adjective at 5 hardly. Moved by two positions, many are wrong about one form of *but* that they know.
 # - Ways to find out. Occlusion hides one word at a time. Minimal pairs are statements made for the question, which differ in one thing. A table by template says where to ask.
-# - Two remedies. Augmentation reliably fixes what it covers. An encoder that sees only distances hardly cares where a statement begins. (Exercise 10e.4 has a third.)
+# - Two remedies. Augmentation fixes what it covers, and takes longer to learn. An encoder that sees only offsets hardly cares where a statement begins. (Exercise 10e.4 has a third.)
 #
 # **What still fails.** Here we could guess what to change, since we wrote the templates. In real text you don't know in advance which shortcuts there are. And how sure can one be of a lead on new statements, if they come from a few templates? [Side lesson 10f](10f_templates.ipynb) asks that.

@@ -212,7 +212,7 @@ ax.set(xlabel="right (%)", title="Recorded: three account for most of the lead")
 figure("by-template", alt="Causal is ahead by 24, 39 and 94 on three; elsewhere by little.")
 
 # %% [markdown]
-# **One template accounts for more than half of the lead**, *nobody found the cake dry today*, on which the bidirectional networks are nearly always wrong. (In training the same words stood in another order, *today nobody found the cake dry*; lesson 10e is about that.) Three account for nearly nine tenths. Statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896.
+# **One template accounts for more than half of the lead**, *nobody found the cake dry today*, on which the bidirectional networks are nearly always wrong. (In training the same words stood in another order, *today nobody found the cake dry*; lesson 10e is about that.) Three account for nearly nine tenths. (Which ones depends on the setting, too. Bidirectional networks with 0.01, which validation doesn't choose, are behind by as much, 13.5 points, but *nobody* has only 14 % of that.) Statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896.
 #
 # To be fair to the fourteen, average within each first, and then ask how far the averages scatter. With equally many statements in each, that is a **clustered standard error** (Miller 2024).
 
@@ -258,7 +258,7 @@ claim(tuned_lead_over_templates_in_errors=float(over_all[0] / over_all[1]))
 # |what is drawn anew|error|what you can bet on|
 # |---|---|---|
 # |statements, if all were independent|± 1.1|896 questions with nothing in common|
-# |seeds|± 2.2|the same networks, trained again|
+# |seeds|± 2.2|the same kinds, new seeds|
 # |templates|± 7.0|other templates|
 #
 # (These are errors of a mean. A bet on the mean of fourteen *new* templates, as in the beginning, has two of them: √2 · 7.0 = 10 points.) More seeds would hardly help, for each seed alone has about the same error as all four. More templates would.
@@ -341,7 +341,7 @@ figure("draws", alt="Over seeds the lead is narrow; over templates and draws it 
 #
 # <details><summary>Why this error is larger than s/√6</summary>Draws from the same 56 templates aren't independent. So the squared error is s²(1/6 + 14/34) instead of s²/6, with 14 templates for the test and 34 for training (Nadeau and Bengio 2003). And since each is one network, seeds scatter, too. (A mixed model would tell the two apart, with more runs than these.)</details>
 #
-# And the regression? *Causal* is ahead of it on four of six, by 1.3 ± 3.3 points: we can't tell between a transformer and a weight for each pair of words. It is itself ahead of the bidirectional networks on four of six. (It was found when we had seen the first test, where it has 93.5 against 99.7.)
+# And the regression? *Causal* is ahead of it on four of six, by 1.3 ± 3.3 points: we can't tell a transformer from a weight for each pair of words. It is itself ahead of the bidirectional networks on four of six. (It was found when we had seen the first test, where it has 93.5 against 99.7.)
 #
 # Why causal networks are ahead, if they are, we don't know; lesson [10e](10e_shortcuts.ipynb) has found one thing that networks trip over here. Don't generalise: among networks of 17 million to a billion parameters, trained alike on the same data, encoders lead at classification (Weller et al. 2025).
 
@@ -362,7 +362,7 @@ figure("draws", alt="Over seeds the lead is narrow; over templates and draws it 
 # %% [markdown]
 # ## What you now have
 #
-# - **How many questions does a test ask?** Not as many as it has statements. For this lead the 896 are worth little more than the fourteen templates (their *effective sample size*), and one of them accounts for more than half of it. The error would be ± 1.1 if all 896 were independent, is ± 2.2 for other seeds, ± 7.0 for other templates, and on six other draws the lead is anything from −9 to 33. So *causal* is probably better on other templates; by how much we don't know.
+# - **How many questions does a test ask?** Not as many as it has statements. For this lead the 896 are worth little more than the fourteen templates (their *effective sample size*), and one of them accounts for more than half of it. The error would be ± 1.1 if all 896 were independent, is ± 2.2 for other seeds, ± 7.0 for other templates, and on six other draws the lead is anything from −9 to 33. So that *causal* is better on other templates is likely, though by the rule we can't tell; by how much we don't know.
 # - A choice of settings for each side, on validation, and the reminder that the list decides, too: 12.7 with the mean on it, 3.9 without, and from 2 to 15 if the choice is made anew.
 # - What to report: several seeds with a standard error, how each side was tuned, and an error over the kinds of question. The same goes for the benchmarks of large models, where several questions often share one passage (Miller 2024).
 #

@@ -126,7 +126,7 @@ RECIPES |= {
     f"labels-few-{steps}-{kind}-{seed}": _brief(seed, steps, every=8, **options)
     for kind, options in KINDS.items()
     for steps in (1000, 1500)
-    for seed in range(12 if kind.startswith("causal") and steps == 1000 else 4)
+    for seed in range(12 if kind.startswith("causal") else 4)
 }
 RECIPES |= {
     f"labels-one-in-{every}-{kind}-{seed}": _brief(seed, 1000, every=every, **KINDS[kind])
@@ -137,6 +137,13 @@ RECIPES |= {
 RECIPES |= {
     f"labels-few-1000-{kind}-small-head-{seed}": _brief(
         seed, 1000, "SmallHead", every=8, **KINDS[kind]
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
+}
+RECIPES |= {
+    f"labels-few-1000-{kind}-mean-{seed}": _brief(
+        seed, 1000, every=8, pooling="mean", **KINDS[kind]
     )
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
