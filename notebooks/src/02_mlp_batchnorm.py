@@ -37,7 +37,7 @@ scoreboard("names", own=False)
 # First the examples: three letters, and the letter that follows. The **validation** names (lesson 1: development names) are kept aside. No network is trained on them. They tell us how good it is, and what learning rate to take.
 
 
-# %%
+# %% tags=["data"]
 def our_windows(words):
     ids = [[0, 0, 0] + [ord(c) - ord("a") + 1 for c in word] + [0] for word in words]
     return torch.tensor([word[i : i + 4] for word in ids for i in range(len(word) - 3)])
@@ -120,7 +120,7 @@ def train_network(network, steps, lr=0.1, batch=32, seed=7, loss_of=loss_of):
 # %% tags=["predict"]
 guess = None  # in nats, such as 2.5
 
-# %%
+# %% tags=["data"]
 wild_start = new_network()
 wild = train_network(new_network(), 1000)
 compare_guess(guess, wild[0], unit="nats")
@@ -129,7 +129,7 @@ claim(naive_first_loss=wild[0])
 # %% [markdown]
 # An honest network that knows nothing gives each letter a probability of 1/27, a loss of $\ln 27 = 3.30$. This one starts at nearly ten times that. What does it believe?
 
-# %%
+# %% tags=["data"]
 with torch.no_grad():
     favourite, letter = forward(wild_start, X)[1].softmax(1).max(1)
 claim(favourite=favourite.mean(), favourite_is_right=(letter == Y).float().mean())
@@ -139,7 +139,7 @@ claim(favourite=favourite.mean(), favourite_is_right=(letter == Y).float().mean(
 #
 # So make the last layer's weights a hundred times smaller. Then all logits are near 0, and all probabilities near 1/27. Nothing but the start differs:
 
-# %% tags=["figure"]
+# %% tags=["data", "figure"]
 calm = train_network(new_network(output_scale=0.01), 1000)
 claim(scaled_first_loss=calm[0])
 plt.figure(figsize=(5.8, 3.6))
@@ -185,7 +185,7 @@ assert_close(as_library(wild_start)(X[:64]), forward(wild_start, X[:64])[1], rto
 #
 # How many units are, with $W_1$ drawn from N(0, 1)? And with $W_1$ times $\frac53 / \sqrt{30}$? (Section 2.4 says why.)
 
-# %%
+# %% tags=["data"]
 scaled = 5 / 3 / 30**0.5
 h = {scale: forward(new_network(scale), X[:1000])[0].detach() for scale in (1, scaled)}
 black = {scale: outputs.abs() > 0.97 for scale, outputs in h.items()}
@@ -195,7 +195,7 @@ claim(saturated_naive=black[1].float().mean(), saturated_scaled=black[scaled].fl
 # %% [markdown]
 # Does it cost anything? Train the same network from five scales of $W_1$, each with the best of three learning rates:
 
-# %%
+# %% tags=["data"]
 scales = [0.1, 0.3, 1, 3, 10]
 end_losses = [
     min(np.mean(train_network(new_network(s, 0.01), 2000, lr)[-500:]) for lr in (0.05, 0.1, 0.2))
@@ -379,7 +379,7 @@ def deep_forward(network, x, norm=None):
 guess = None  # in nats, such as 2.5
 
 
-# %%
+# %% tags=["data"]
 def train_deep(gain, norm=None, steps=1000, lr=0.1, n_layer=20):
     def loss_of(network, x, y):
         return F.cross_entropy(deep_forward(network, x, norm)[1], y)
@@ -409,7 +409,7 @@ claim(logits_vary_small_gain=logits.std(0).mean(), only_frequencies=-(p * p.log(
 # ($\epsilon = 10^{-5}$ avoids a division by 0.) All of this can be differentiated, so gradients flow through $\mu$ and $\sigma$ as well.
 
 
-# %%
+# %% tags=["data"]
 def our_batch_norm(z):
     mean = z.mean(0)
     variance = (z - mean).square().mean(0)
@@ -566,7 +566,7 @@ figure("start-pictures", alt="At gain 5/3 or with batch norm, outputs and gradie
 #
 # In numbers, here is the gradient at layer 1 over that at layer 20:
 
-# %%
+# %% tags=["data"]
 ratios = {}
 for name, (start, _, _) in studies.items():
     sizes = [gradient.std().item() for gradient in start.gradients.values()]
@@ -616,7 +616,7 @@ play(draw_study, **choices, normalised=[True, False], lr=[0.01, 0.1, 0.5])
 #
 # Give the library's layer to the network of section 2.4, with its third start and a learning rate of its own. Then compare the running statistics with those of all examples:
 
-# %%
+# %% tags=["data"]
 model = as_library(new_network(scaled, 0.01), normalised=True)
 train_model(model, 15_000, lr=0.1)
 train_model(model, 5_000, lr=0.01, seed=8)
