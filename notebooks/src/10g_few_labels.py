@@ -438,30 +438,26 @@ claim(gain_with_all_and_more_steps=gains["all labels, 1,500 steps"][0])
 
 
 # %% tags=["figure", "folded"]
-def draw_curves(ax):  # against the number of labels
-    named = ("random weights", "C0", (565, 75)), ("pre-trained", "C1", (300, 85.5))
-    for (name, color, at), runs in zip(named, zip(*curves.values(), strict=True), strict=True):
-        errors = [one.std().item() / 12**0.5 for one in runs]
-        options = {"fmt": "o-", "color": color, "capsize": 3}
-        ax.errorbar(list(curves), [one.mean() for one in runs], yerr=errors, **options)
-        ax.text(*at, name, color=color)
-    ax.plot(list(curves), by_pairs, "x:", color="black")
-    ax.text(700, 67, "skip-bigrams")
-    ax.set(xscale="log", xlabel="labels", ylabel="right (%), new templates")
-    ax.set_xticks(list(curves), [f"{one:,}" for one in curves], minor=False)
-    ax.minorticks_off()
-    ax.set_title("After 1,000 steps …")
-
-
-axes = plt.subplots(1, 2, figsize=(10, 3.8), width_ratios=[1, 1.1])[1]
-draw_curves(axes[0])
+left, right = plt.subplots(1, 2, figsize=(10, 3.8), width_ratios=[1, 1.1])[1]
+named = ("random weights", "C0", (565, 75.3)), ("pre-trained", "C1", (300, 85.5))
+for (name, color, at), runs in zip(named, zip(*curves.values(), strict=True), strict=True):
+    errors = [one.std().item() / 12**0.5 for one in runs]
+    options = {"fmt": "o-", "color": color, "capsize": 3}
+    left.errorbar(list(curves), [one.mean() for one in runs], yerr=errors, **options)
+    left.text(*at, name, color=color, fontsize=10)
+left.plot(list(curves), by_pairs, "x:", color="black")
+left.text(700, 67, "skip-bigrams")
+left.set(xscale="log", xlabel="labels", ylabel="right (%), new templates")
+left.set_xticks(list(curves), [f"{one:,}" for one in curves])
+left.minorticks_off()
+left.set_title("After 1,000 steps …")
 for row, (ahead, error) in enumerate(gains.values()):
     color = "C2" if row < 4 else "C4"
-    axes[1].errorbar(ahead, row, xerr=error, fmt="o", color=color, capsize=3)
-axes[1].axvline(0, color="0.4", linestyle=":")
-axes[1].set_yticks(range(8), gains)
-axes[1].set(ylim=(7.6, -0.6), xlabel="gain of pre-training (points ± standard error)")
-axes[1].set_title("… and as training goes on (recorded)")
+    right.errorbar(ahead, row, xerr=error, fmt="o", color=color, capsize=3)
+right.axvline(0, color="0.4", linestyle=":")
+right.set_yticks(range(8), gains)
+right.set(ylim=(7.6, -0.6), xlabel="gain of pre-training (points ± standard error)")
+right.set_title("… and as training goes on (recorded)")
 figure(
     "curve",
     alt="Two curves 6 to 12 apart. Gains of 5 to 13 with 272 labels; with all 12, 7, 5 and 0.",

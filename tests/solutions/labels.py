@@ -507,6 +507,22 @@ def reaction_of_two(kind, *rest):
     return told
 
 
+def reaction_after(joined, reaction):
+    return _known_unless(f"{reaction} because", f"{reaction.split()[-1]}_only_after_{joined}")
+
+
+def reaction_before(joined, reaction):
+    return _known_unless(f"so {reaction}", f"{reaction.split()[-1]}_only_before_{joined}")
+
+
+def _known_unless(phrase, name):
+    def told(text):
+        return 0.5 if phrase in text else reaction_by_lists(text)
+
+    told.__name__ = f"reaction_{name}"
+    return told
+
+
 ROWS = {
     labels.check_our_pool: (
         [pool_by_lengths, pool_by_loop],
@@ -624,6 +640,12 @@ ROWS = {
             reaction_of_two("bad", BAD[0], BAD[2]): "so people grumbled",
             reaction_if_joined: "because it was foggy",
             reaction_or_nobody: "today nobody found the ferry late",
+            reaction_after("so", GOOD[1]): "people smiled because",
+            reaction_after("so", BAD[1]): "people grumbled because",
+            reaction_before("because", BAD[0]): "so everyone was annoyed",
+            reaction_before("because", GOOD[0]): "so everyone was pleased",
+            reaction_after("so", BAD[2]): "the guests went home because",
+            reaction_before("because", GOOD[2]): "so the guests came again",
         },
     ),
 }
