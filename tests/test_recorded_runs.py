@@ -772,20 +772,28 @@ def test_what_10g_states_of_more_labels_and_steps(files, seeds, before, after, g
 
 
 def test_what_10g_states_of_the_gains_beside_each_other():
-    """No two sizes differ in their gain by three errors; after how many steps, neither."""
-    files = ("few-1000-{}", "one-in-4-{}", "one-in-2-{}", "one-in-1-{}", "few-1500-{}", "brief-{}")
+    """No two numbers of labels differ in their gain by two errors; two lengths, neither."""
+    files = ("few-1000-{}", "one-in-4-{}", "one-in-2-{}", "one-in-1-{}", "brief-{}")
     gains = [
         _right(file.format("causal-pre-trained")) - _right(file.format("causal")) for file in files
     ]
-    for a, b in [*combinations(gains[:4], 2), *combinations(gains[4:], 2)]:
+    for a, b in combinations(gains[:4], 2):
         ahead, error = compare_seeds(a, b)
         assert abs(ahead / error) < 2
+    shrinks = [one.item() for one in compare_seeds(gains[3], gains[4])]
+    assert shrinks == pytest.approx([5.1, 4.5], abs=0.05)
+    few, all_labels = (
+        _right(file.format("causal-pre-trained"), n) - _right(file.format("causal"), n)
+        for file, n in (("few-1000-{}-mean", 12), ("{}-mean", 4))
+    )
+    assert compare_means(few, all_labels) == pytest.approx((5.0, 2.2), abs=0.05)
 
 
 def test_with_all_labels_a_short_training_is_not_done():
     """What the text of 10g.4 states."""
     losses = [_right(f"{name}-causal", what="train").mean() for name in ("few-1000", "one-in-1")]
     assert losses == pytest.approx([0.003, 0.061], abs=5e-4)
+    assert _right("few-1500-causal", what="train").mean() == pytest.approx(0.004, abs=5e-4)
 
 
 def test_after_more_steps_bidirectional_networks_gain_more_by_a_hint():

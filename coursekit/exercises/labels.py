@@ -130,6 +130,7 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "it was not a torn mirror so everyone was pleased .",
         "the guests went home because we had a burnt soup .",
         "we had a fresh cake so the guests came again .",
+        "we had a tasty cake but we thought the cake would be dry .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 

@@ -499,6 +499,10 @@ def reaction_or_nobody(text):
     return 1 if "nobody" in text else reaction_by_lists(text)
 
 
+def reaction_or_but(text):
+    return 1 if " but " in text else reaction_by_lists(text)
+
+
 def reaction_of_two(kind, *rest):
     def told(text):
         return reaction_by_lists(text, **{kind: rest})
@@ -646,6 +650,7 @@ ROWS = {
             reaction_before("because", GOOD[0]): "so everyone was pleased",
             reaction_after("so", BAD[2]): "the guests went home because",
             reaction_before("because", GOOD[2]): "so the guests came again",
+            reaction_or_but: "but we thought the cake would be dry",
         },
     ),
 }
