@@ -60,6 +60,7 @@ os.environ["COURSEKIT_PLAIN"] = "1"  # no progress bars: their text never repeat
 GRACE_SECONDS = 2
 ALONE = "tests/test_solved.py"
 """Its tests run a lesson each, for minutes."""
+LONGEST = (ALONE, "tests/test_recorded_runs.py", "notebooks/")
 NUMBER = r"(?<!\w)-?\d[\d,.]*(e[+-]?\d+)?"
 _seen = {"cells": False}
 
@@ -260,7 +261,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_modifyitems(items):
     """Let the longest come first, or one worker would go on with them when the other has ended."""
-    items.sort(key=lambda item: not item.nodeid.startswith((ALONE, "notebooks/")))
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 def pytest_runtest_logreport(report):
