@@ -409,6 +409,16 @@ def test_pairs_that_are_apart_know_not_a_dry_cake():
     fitted = [room["fit_best"](kind, train) for kind in ("neighbours", "far")]
     found = [room["accuracy"](one, part) for one in fitted]
     assert found == pytest.approx([41, 97], abs=3)
+
+    def together(*words):  # what a pair adds to its words, for "well"
+        texts = [[room["ids"][word] for word in some] for some in (words, words[:1], words[1:])]
+        logits = [fitted[1](torch.tensor([text]), None)[0] for text in texts]
+        both, *alone = [(one[1] - one[0]).item() for one in logits]
+        return both - sum(alone)
+
+    assert abs(together("not", "dry")) < 1
+    assert together("not", "cake") > 3
+    assert together("not", "picnic") < -3
     (tokens, _), y = room["read"](train[::8])
     for decay in (1e-6, 1e-4, 1e-2):
         options = {"vocab_size": room["size"], "pairs": "far", "lowest": 4, "decay": decay}

@@ -787,6 +787,10 @@ def test_what_10g_states_of_the_gains_beside_each_other():
         for file, n in (("few-1000-{}-mean", 12), ("{}-mean", 4))
     )
     assert compare_means(few, all_labels) == pytest.approx((5.0, 2.2), abs=0.05)
+    four = [_right(f"one-in-1-causal{start}", 4) for start in ("-pre-trained", "")]
+    assert [one.item() for one in compare_seeds(*four)] == pytest.approx([5.1, 4.2], abs=0.05)
+    nobody = _right("one-in-1-causal-pre-trained", what="nobody found the {s} {o} {t} .")
+    assert nobody.mean().item() == pytest.approx(65, abs=0.5)
 
 
 def test_with_all_labels_a_short_training_is_not_done():

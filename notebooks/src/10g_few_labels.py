@@ -468,9 +468,9 @@ figure(
 )
 
 # %% [markdown]
-# **With all labels the rival wasn't done.** Trained for 6,000 steps, random weights have 94.7 % instead of 77, and if the classifier reads the mean of all tokens 99.7: nothing is left to gain, and no text was needed. So the 12.2 points were mostly a matter of time. (With the last token something may be left: 4.7 ± 1.9, a hint. Whether the gain shrinks already from 1,000 to 1,500 steps we can't tell: the two differ by 5.1 ± 4.5.)
+# **With all labels the rival wasn't done.** Trained for 6,000 steps, random weights have 94.7 % instead of 77, and if the classifier reads the mean of all tokens 99.7: nothing is left to gain, and no text was needed. So after 1,000 steps they were no fair rival. (With the last token something may be left: 4.7 ± 1.9, a hint. Does that gain shrink with time? We can't tell: from 1,000 to 1,500 steps it falls by 5.1 ± 4.5, and the four seeds of the long runs gained no more before, 5.1 ± 4.2 after 1,000 steps.)
 #
-# **With 272 labels the gain stays**, as far as we have looked: 12.9 ± 2.4 after 1,500 steps. Random weights have 66 % there, as before, with a training loss of 0.004: they know these labels by heart. In other variants the gain is smaller, 5.3 ± 2.7 with small initial weights of the head, 5.1 ± 2.2 with the mean of all tokens. Is that more than with all labels? With the mean, where random weights are done in both cases, it is 5.1 against 0.1: a difference of 5.0 ± 2.2, a hint. (He, Girshick and Dollár (2019) found much the same for images: random weights catch up, unless there are very few.)
+# **With 272 labels the gain stays**, as far as we have looked: 12.9 ± 2.4 after 1,500 steps. Random weights have 66 % there, as before, with a training loss of 0.004: they know these labels by heart. In other variants the gain is smaller, 5.3 ± 2.7 with small initial weights of the head, 5.1 ± 2.2 with the mean of all tokens. Is that more than with all labels? With the mean, where random weights are done in both cases (after 1,000 and 6,000 steps), it is 5.1 against 0.1: a difference of 5.0 ± 2.2, a hint. (He, Girshick and Dollár (2019) found much the same for images: random weights catch up, unless there are very few.)
 #
 # So before you say that pre-training pays, let the rival finish its training. (Then 2,176 labels are also worth far more than 272 with text.) Skip-bigrams need neither seeds nor text, but more than half of the labels: up to 1,088 they get 75 % at most.
 
@@ -496,7 +496,7 @@ figure(
 # %% [markdown]
 # ## What you now have
 #
-# - **When does pre-training pay?** Where labels are few: with 272 it is worth 8.1 ± 2.1 points to a causal network after 1,000 steps and 12.9 ± 2.4 after 1,500, most of all on *but*, and about 5 in two other variants. With all 2,176 labels it was worth 12.2 ± 2.9 after 1,000 steps, but there random weights weren't done: they can get 99.7 % by themselves.
+# - **When does pre-training pay?** Where labels are few: with 272 it is worth 8.1 ± 2.1 points to a causal network after 1,000 steps, most of all on *but*, 12.9 ± 2.4 after 1,500, and about 5 in two other variants. With all 2,176 labels it was worth 12.2 ± 2.9 after 1,000 steps, but there random weights weren't done: they can get 99.7 % by themselves.
 # - A rule for comparisons: equal steps are fair only if both have converged.
 # - A way to read an accuracy: write down the simplest thing that could explain it, and see what that scores. Here someone who knows six reactions and otherwise guesses gets 64.3.
 # - A baseline without a network. With all labels, a weight for each pair of words gets 94 %; with 272 it is sure of the reactions only.
