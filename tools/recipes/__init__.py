@@ -104,6 +104,12 @@ RECIPES |= {
     for name, varied in VARIED.items()
     for seed in range(4)
 }
+RECIPES |= {  # for lesson 10g, as many as of its short runs
+    f"labels-{kind}{name}-{seed}": _labels(seed, **KINDS[kind], **VARIED[name])
+    for kind in ("causal", "causal-pre-trained")
+    for name in ("", "-mean")
+    for seed in range(4, 12)
+}
 RECIPES |= {
     f"labels-bidirectional-pre-trained-cls-{seed}": _labels(
         seed, **KINDS["bidirectional-pre-trained"], pooling="first"
@@ -129,6 +135,14 @@ RECIPES |= {
     for seed in range(12 if kind.startswith("causal") else 4)
 }
 RECIPES |= {
+    f"labels-few-6000-{kind}{name}-{seed}": _brief(
+        seed, 6000, "Long", every=8, **KINDS[kind], **VARIED[name]
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for name in ("", "-mean")
+    for seed in range(12)
+}
+RECIPES |= {
     f"labels-one-in-{every}-{kind}-{seed}": _brief(seed, 1000, every=every, **KINDS[kind])
     for every in (1, 2, 4)  # one in eight is above
     for kind in ("causal", "causal-pre-trained")
@@ -146,6 +160,13 @@ RECIPES |= {
         seed, 1000, every=8, pooling="mean", **KINDS[kind]
     )
     for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
+}
+RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
+    f"labels-few-{steps}-causal-pre-trained-{seed}": _brief(
+        seed, steps, name, every=8, **KINDS["causal-pre-trained"]
+    )
+    for steps, name in ((2500, "Long"), (4500, "Brief"))
     for seed in range(12)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

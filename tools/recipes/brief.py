@@ -62,3 +62,9 @@ class SmallHead(Brief):
         super().__init__(**options)
         nn.init.normal_(self.classifier.head.weight, std=self.STD)
         nn.init.zeros_(self.classifier.head.bias)
+
+
+class Long(Brief):
+    """The same where a third of 6,000 steps may go into pre-training, as in `FineTuned`."""
+
+    PRE_TRAINING = 2000
