@@ -127,7 +127,9 @@ class TestRecord:
         record = read_record(name, FOLDER)
         ends, losses = record.curve
         assert (len(ends), ends[0], ends[-1]) == (len(losses), record.block, record.steps)
-        assert losses[0] < record.first_losses[0]
+        # Not below the first loss: in some runs the rate still rises all through the first block,
+        # which has learned nothing by its end, and one batch may be as low by chance.
+        assert losses[0] < max(record.first_losses)
         # The last block draws statements, the result has all. In labels-causal-slow-2 some 40 of
         # 2,176 carry nearly the whole loss: over the 16,000 drawn, the standard error of its mean
         # is 7.2 per cent (of 0.0204), and 9 per cent of 0.006 in another (0.0005): three of them.
@@ -531,6 +533,12 @@ def test_an_unknown_name_is_refused_and_the_names_are_listed(kept):
         read_record("small", kept[1])
 
 
+def test_of_many_names_the_nearest_are_listed():
+    with pytest.raises(ValueError, match=r"there are \d+, such as .*names-wild") as fault:
+        read_record("name-wild")
+    assert len(str(fault.value)) < 300
+
+
 @pytest.mark.parametrize(
     ("spoil", "fault"),
     [
@@ -757,10 +765,12 @@ def test_which_templates_pre_training_helps_with_few_labels():
         ("one-in-1-{}", 12, 77.0, 89.2, (12.2, 2.9)),
         ("few-1500-{}", 12, 65.6, 78.5, (12.9, 2.4)),
         ("brief-{}", 12, 85.9, 93.0, (7.1, 3.3)),
-        ("{}", 4, 94.7, 99.4, (4.7, 1.9)),
-        ("{}-mean", 4, 99.7, 99.8, (0.1, 0.2)),
+        ("few-6000-{}", 12, 68.4, 86.2, (17.8, 2.5)),
+        ("{}", 12, 94.6, 98.6, (3.9, 1.2)),
         ("few-1000-{}-small-head", 12, 64.4, 69.7, (5.3, 2.7)),
         ("few-1000-{}-mean", 12, 69.0, 74.2, (5.1, 2.2)),
+        ("few-6000-{}-mean", 12, 72.6, 89.7, (17.0, 2.7)),
+        ("{}-mean", 12, 98.7, 99.7, (1.0, 0.7)),
     ],
 )
 def test_what_10g_states_of_more_labels_and_steps(files, seeds, before, after, gain):
@@ -771,33 +781,82 @@ def test_what_10g_states_of_more_labels_and_steps(files, seeds, before, after, g
     assert [one.item() for one in found] == pytest.approx(gain, abs=0.05)
 
 
-def test_what_10g_states_of_the_gains_beside_each_other():
-    """No two numbers of labels differ in their gain by two errors; two lengths, neither."""
-    files = ("few-1000-{}", "one-in-4-{}", "one-in-2-{}", "one-in-1-{}", "brief-{}")
-    gains = [
-        _right(file.format("causal-pre-trained")) - _right(file.format("causal")) for file in files
-    ]
-    for a, b in combinations(gains[:4], 2):
-        ahead, error = compare_seeds(a, b)
+def _gain(files):
+    scratch, text = (_right(files.format(f"causal{start}")) for start in ("", "-pre-trained"))
+    return text - scratch
+
+
+def _apart(a, b):
+    return [one.item() for one in compare_seeds(a, b)]
+
+
+def test_no_two_numbers_of_labels_differ_in_their_gain_after_1000_steps():
+    """What 10g.4 leaves open: by two errors."""
+    files = ("few-1000-{}", "one-in-4-{}", "one-in-2-{}", "one-in-1-{}")
+    for a, b in combinations([_gain(file) for file in files], 2):
+        ahead, error = _apart(a, b)
         assert abs(ahead / error) < 2
-    shrinks = [one.item() for one in compare_seeds(gains[3], gains[4])]
-    assert shrinks == pytest.approx([5.1, 4.5], abs=0.05)
-    few, all_labels = (
-        _right(file.format("causal-pre-trained"), n) - _right(file.format("causal"), n)
-        for file, n in (("few-1000-{}-mean", 12), ("{}-mean", 4))
+
+
+def test_after_6000_steps_few_labels_gain_more_than_all():
+    """What the text of 10g.5 states, for both poolings."""
+    few, whole = _gain("few-6000-{}"), _gain("{}")
+    assert _apart(few, whole) == pytest.approx([13.9, 2.5], abs=0.05)
+    assert _apart(few, _gain("few-1000-{}")) == pytest.approx([9.7, 2.9], abs=0.05)
+    assert _apart(_gain("one-in-1-{}"), whole) == pytest.approx([8.3, 2.7], abs=0.05)
+    ahead, error = _apart(_gain("few-6000-{}-mean"), _gain("{}-mean"))
+    assert ahead / error > 3
+
+
+def test_where_few_labels_gain_after_6000_steps():
+    """What the text of 10g.5 states: on all but the reactions, and a lead over templates, too."""
+    (before, forms), (after, _) = (
+        _few(kind, 12, 6000) for kind in ("causal", "causal-pre-trained")
     )
-    assert compare_means(few, all_labels) == pytest.approx((5.0, 2.2), abs=0.05)
-    four = [_right(f"one-in-1-causal{start}", 4) for start in ("-pre-trained", "")]
-    assert [one.item() for one in compare_seeds(*four)] == pytest.approx([5.1, 4.2], abs=0.05)
-    nobody = _right("one-in-1-causal-pre-trained", what="nobody found the {s} {o} {t} .")
-    assert nobody.mean().item() == pytest.approx(65, abs=0.5)
+    gain = dict(zip(forms, (after - before).mean(0).tolist(), strict=True))
+    but = [one for form, one in gain.items() if " but " in form]
+    told = [one for form, one in gain.items() if "{r}" in form]
+    rest = [one for form, one in gain.items() if " but " not in form and "{r}" not in form]
+    means = [sum(some) / len(some) for some in (but, told, rest)]
+    assert means == pytest.approx([20.5, -2.8, 34.5], abs=0.1)
+    assert gain["{t} it was a {x} {s} ."] == pytest.approx(15, abs=0.5)
+    assert gain["it was not a {o} {s} {t} ."] == pytest.approx(49, abs=0.5)
+    nobody = "nobody found the {s} {o} {t} ."
+    assert gain[nobody] == pytest.approx(48, abs=0.5)
+    right = [found[:, forms.index(nobody)].mean().item() for found in (before, after)]
+    assert right == pytest.approx([17.8, 65.9], abs=0.1)
+    ten = [found[:, :10].mean().item() for found in (before, after)]
+    assert ten == pytest.approx([56.6, 82.6], abs=0.05)
+    over = mean_over_groups((after - before).mean(0), forms)
+    assert over == pytest.approx((17.8, 4.9), abs=0.05)
+
+
+def test_it_is_the_steps_with_labels_that_count():
+    """What the text of 10g.5 states of 500 and 2,000 steps with text, 500 and 4,000 with labels."""
+    right = {steps: _right(f"few-{steps}-causal-pre-trained") for steps in (1000, 4500, 2500, 6000)}
+    means = [one.mean().item() for one in right.values()]
+    assert means == pytest.approx([75.6, 85.0, 78.2, 86.2], abs=0.05)
+    assert _apart(right[4500], right[1000]) == pytest.approx([9.4, 3.1], abs=0.05)
+    assert _apart(right[2500], right[1000]) == pytest.approx([2.6, 3.6], abs=0.05)
+    assert _apart(right[6000], right[4500]) == pytest.approx([1.2, 3.2], abs=0.05)
+    losses = _right("few-1000-causal-pre-trained", what="train")
+    assert losses.mean().item() == pytest.approx(0.001, abs=5e-4)
+
+
+def test_validation_would_have_said_the_same_of_longer_training():
+    """What the text of 10g.5 states."""
+    gains = []
+    for steps in (1000, 6000):
+        kinds = (f"few-{steps}-causal{start}" for start in ("", "-pre-trained"))
+        before, after = (_right(kind, what="validation").mean().item() for kind in kinds)
+        gains.append(after - before)
+    assert gains == pytest.approx([8.7, 11.6], abs=0.05)
 
 
 def test_with_all_labels_a_short_training_is_not_done():
-    """What the text of 10g.4 states."""
+    """What the text of 10g.5 states."""
     losses = [_right(f"{name}-causal", what="train").mean() for name in ("few-1000", "one-in-1")]
     assert losses == pytest.approx([0.003, 0.061], abs=5e-4)
-    assert _right("few-1500-causal", what="train").mean() == pytest.approx(0.004, abs=5e-4)
 
 
 def test_after_more_steps_bidirectional_networks_gain_more_by_a_hint():

@@ -24,7 +24,7 @@ from coursekit.data import DATASETS
 from coursekit.device import pick_device, random_states, seed_everything, set_random_states
 from coursekit.fetch.dataset import Packaged
 from coursekit.fetch.store import kind, read_packaged, read_text
-from coursekit.notebook.recorded import Record, read_record
+from coursekit.notebook.recorded import Record, list_nearest, read_record
 from coursekit.training.checkpoint import save_checkpoint
 from tools.code_hash import hash_code
 from tools.recipes import FIRST, Recipe, Run
@@ -55,7 +55,9 @@ def make_records(
         ValueError: if there is no such recipe, or a run can't be made.
     """
     if wanted and wanted not in recipes:
-        raise ValueError(f"there is no recipe {wanted!r}; there are {', '.join(recipes)}")
+        raise ValueError(
+            f"there is no recipe {wanted!r}; there are {list_nearest(wanted, recipes)}"
+        )
     for name in [wanted] if wanted else recipes:
         if not force and not find_fault(name, recipes[name], root / "notebooks" / "recorded"):
             print(f"{name}: recorded already, by this recipe")

@@ -6,7 +6,9 @@ test takes the first steps of each again and compares.
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
@@ -72,7 +74,7 @@ def read_record(name: str, folder: Path | None = None) -> Record:
     folder = folder or recorded_folder()
     path = folder / f"{name}.json"
     if not path.is_file():
-        there = ", ".join(sorted(other.stem for other in folder.glob("*.json"))) or "none"
+        there = list_nearest(name, (other.stem for other in folder.glob("*.json")))
         raise ValueError(
             f"no run {name!r} is recorded; there are {there}: correct the name, or make the run "
             f"in a clone of the course by 'make record NAME={name}'"
@@ -84,6 +86,20 @@ def read_record(name: str, folder: Path | None = None) -> Record:
             f"{path} is damaged ({problem}): take it from the course's repository again, or make "
             f"the run in a clone by 'make record NAME={name}'"
         ) from None
+
+
+def list_nearest(name: str, names: Iterable[str], most: int = 5) -> str:
+    """Return the names that there are, for an error; of many only those most like `name`.
+
+    Example:
+        >>> list_nearest("smal", ["tall", "small", "big"], most=1)
+        '3, such as small'
+    """
+    there = sorted(names)
+    if len(there) <= most:
+        return ", ".join(there) or "none"
+    nearest = get_close_matches(name, there, most, cutoff=0.0)
+    return f"{len(there)}, such as {', '.join(nearest)}"
 
 
 def _parse(content: Any) -> Record:
