@@ -162,6 +162,21 @@ RECIPES |= {
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
+RECIPES |= {
+    f"labels-long-one-in-{every}-{kind}-{seed}": _brief(
+        seed, 6000, "Long", every=every, **KINDS[kind]
+    )
+    for every in (2, 4)  # all are above, and one in eight
+    for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
+}
+RECIPES |= {
+    f"labels-few-{steps}-causal-pre-trained-untold-{seed}": _brief(
+        seed, steps, name, every=8, **KINDS["causal-pre-trained"]
+    )
+    for steps, name in ((1000, "Untold"), (6000, "LongUntold"))
+    for seed in range(12)
+}
 RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
     f"labels-few-{steps}-causal-pre-trained-{seed}": _brief(
         seed, steps, name, every=8, **KINDS["causal-pre-trained"]

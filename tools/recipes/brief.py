@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from coursekit.data.statements import statements
 from coursekit.training.optimiser import warm_up_cosine
 from tools.recipes.labels import BATCH, Batches, FineTuned
 
@@ -68,3 +69,23 @@ class Long(Brief):
     """The same where a third of 6,000 steps may go into pre-training, as in `FineTuned`."""
 
     PRE_TRAINING = 2000
+
+
+class Untold(Brief):
+    """As `Brief`, but pre-training leaves out the texts with a reaction: that tells the label."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.whole = self.train
+        silent = torch.tensor(["{r}" not in one.template for one in statements()[0]])
+        tokens, present, labels = (one[silent.to(one.device)] for one in self.train)
+        self.train = tokens, present, labels
+        self._begin()
+
+    def _labels(self) -> tuple[Tensor, Tensor, Tensor]:
+        tokens, present, labels = self.whole
+        return tokens[:: self.every], present[:: self.every], labels[:: self.every]
+
+
+class LongUntold(Untold, Long):
+    """The same with as many steps of pre-training as `Long`."""
