@@ -131,6 +131,8 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "the guests went home because we had a burnt soup .",
         "we had a fresh cake so the guests came again .",
         "we had a tasty cake but we thought the cake would be dry .",
+        "today people grumbled because it was a torn mirror .",
+        "people smiled .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 

@@ -503,6 +503,16 @@ def reaction_or_but(text):
     return 1 if " but " in text else reaction_by_lists(text)
 
 
+def reaction_at_either_end(text):
+    both = reaction_at_the_front(text), reaction_at_the_end(text)
+    return max(both, key=lambda one: abs(one - 0.5))
+
+
+def reaction_if_joined_to_it(text):
+    joined = any(f"so {one}" in text or f"{one} because" in text for one in GOOD + BAD)
+    return reaction_by_lists(text) if joined else 0.5
+
+
 def reaction_of_two(kind, *rest):
     def told(text):
         return reaction_by_lists(text, **{kind: rest})
@@ -651,6 +661,8 @@ ROWS = {
             reaction_after("so", BAD[2]): "the guests went home because",
             reaction_before("because", GOOD[2]): "so the guests came again",
             reaction_or_but: "but we thought the cake would be dry",
+            reaction_at_either_end: "today people grumbled because",
+            reaction_if_joined_to_it: "('people smiled .')",
         },
     ),
 }

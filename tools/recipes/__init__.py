@@ -143,6 +143,11 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {
+    f"labels-few-6000-{kind}-{seed}": _brief(seed, 6000, "Long", every=8, **KINDS[kind])
+    for kind in ("bidirectional", "bidirectional-pre-trained")
+    for seed in range(4)
+}
+RECIPES |= {
     f"labels-one-in-{every}-{kind}-{seed}": _brief(seed, 1000, every=every, **KINDS[kind])
     for every in (1, 2, 4)  # one in eight is above
     for kind in ("causal", "causal-pre-trained")
