@@ -879,6 +879,7 @@ def test_where_few_labels_gain_after_6000_steps():
     rest = [one for form, one in gain.items() if " but " not in form and "{r}" not in form]
     means = [sum(some) / len(some) for some in (but, told, rest)]
     assert means == pytest.approx([20.5, -2.8, 34.5], abs=0.1)
+    assert min(but + rest) > 0
     assert gain["{t} it was a {x} {s} ."] == pytest.approx(15, abs=0.5)
     assert gain["it was not a {o} {s} {t} ."] == pytest.approx(49, abs=0.5)
     nobody = "nobody found the {s} {o} {t} ."

@@ -214,7 +214,7 @@ figure("by-template", alt="Causal is ahead by 24, 39 and 94 on three; elsewhere 
 # %% [markdown]
 # **One template accounts for more than half of the lead**, *nobody found the cake dry today*, on which the bidirectional networks are nearly always wrong. (In training the same words stood in another order, *today nobody found the cake dry*; lesson 10e is about that.) Three account for nearly nine tenths. (Which ones depends on the setting, too. Bidirectional networks with 0.01, which validation doesn't choose, are behind by as much, 13.5 points, but *nobody* has only 14 % of that.) Statements of one template tend to be right or wrong together, so the test is closer to fourteen questions than to 896.
 #
-# To be fair to the fourteen, average within each first, and then ask how far the averages scatter. With equally many statements in each, that is a **clustered standard error** (Miller 2024).
+# To be fair to the fourteen, average within each first, and then ask how far the averages scatter. With equally many statements in each, that is, up to a factor of √(14/13), a **clustered standard error** (Miller 2024).
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10f.2 (build, 10 minutes).** Write `over_templates(values, templates)`. `values` is a tensor, a score or a lead for each run or statement; `templates` is a list as long, with the template of each. Return the mean of the templates' means, and the standard error of that, the templates being independent.
@@ -337,7 +337,7 @@ ax.set_title("Recorded: how far ahead? Sure over seeds, unsure over templates")
 figure("draws", alt="Over seeds the lead is narrow; over templates and draws it is wide.")
 
 # %% [markdown]
-# On other draws, too, *causal* is ahead on average, by 11.2 points: on five of the six, by anything from 4 to 33, and behind on one, by 9. **The lead is about as large as before, and even less certain.** It isn't all in one template, either: on the draw where *causal* is furthest ahead, *nobody* doesn't occur in the test.
+# On other draws, too, *causal* is ahead on average, by 11.2 points: on five of the six, by anything from 4 to 33, and behind on one, by 9. **On average that is about as much as before, but from six draws we can't tell.** It isn't all in one template, either: on the draw where *causal* is furthest ahead, *nobody* doesn't occur in the test.
 #
 # <details><summary>Why this error is larger than s/√6</summary>Draws from the same 56 templates aren't independent. So the squared error is s²(1/6 + 14/34) instead of s²/6, with 14 templates for the test and 34 for training (Nadeau and Bengio 2003). And since each is one network, seeds scatter, too. (A mixed model would tell the two apart, with more runs than these.)</details>
 #
