@@ -406,6 +406,7 @@ def test_pairs_that_are_apart_know_not_a_dry_cake():
     """What the text of 10g.1 states; convex losses, the same minimum every time."""
     room, (train, _, test) = define("10g"), statements()
     part = [one for one in test if one.template == "it was not a {o} {s} {t} ."]
+    assert room["accuracy"](room["fit_best"](None, train), part) == 0
     fitted = [room["fit_best"](kind, train) for kind in ("neighbours", "far")]
     found = [room["accuracy"](one, part) for one in fitted]
     assert found == pytest.approx([41, 97], abs=3)
