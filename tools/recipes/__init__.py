@@ -176,10 +176,12 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-few-{steps}-causal-pre-trained-untold-{seed}": _brief(
-        seed, steps, name, every=8, **KINDS["causal-pre-trained"]
+    f"labels-few-{steps}-causal-pre-trained-{reading}-{seed}": _brief(
+        seed, steps, name, every=8, reading=reading, **KINDS["causal-pre-trained"]
     )
-    for steps, name in ((1000, "Untold"), (6000, "LongUntold"))
+    for reading in ("quiet", "labelled", "fewer")
+    for steps, name in ((1000, "Reading"), (6000, "LongReading"))
+    if (reading, steps) != ("fewer", 6000)
     for seed in range(12)
 }
 RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
