@@ -877,7 +877,7 @@ def test_text_is_worth_as_much_as_two_to_four_times_the_labels():
 
 
 def test_where_few_labels_gain_after_6000_steps():
-    """What the text of 10g.5 states: on all but the reactions, and a lead over templates, too."""
+    """What the text of 10g.6 states: on all but the reactions, and a lead over templates, too."""
     (before, forms), (after, _) = (
         _few(kind, 12, 6000) for kind in ("causal", "causal-pre-trained")
     )
@@ -901,7 +901,7 @@ def test_where_few_labels_gain_after_6000_steps():
 
 
 def test_it_is_the_steps_with_labels_that_count():
-    """What the text of 10g.5 states of 500 and 2,000 steps with text, 500 and 4,000 with labels."""
+    """What the text of 10g.6 states of 500 and 2,000 steps with text, 500 and 4,000 with labels."""
     right = {steps: _right(f"few-{steps}-causal-pre-trained") for steps in (1000, 4500, 2500, 6000)}
     means = [one.mean().item() for one in right.values()]
     assert means == pytest.approx([75.6, 85.0, 78.2, 86.2], abs=0.05)
@@ -970,7 +970,7 @@ def test_on_validation_we_cannot_tell_whether_the_gain_grows():
     ("steps", "right", "gain", "less"),
     [(1000, 70.1, (2.6, 1.3), (5.5, 2.2)), (6000, 80.3, (12.0, 3.5), (5.9, 3.9))],
 )
-def test_most_of_the_gain_needs_no_text_that_tells(steps, right, gain, less):
+def test_what_is_gained_without_texts_that_tell(steps, right, gain, less):
     """What exercise 10g.3 found with twelve seeds."""
     told, silent = (_right(f"few-{steps}-causal-pre-trained{end}") for end in ("", "-quiet"))
     assert silent.mean().item() == pytest.approx(right, abs=0.05)
