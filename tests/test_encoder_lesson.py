@@ -430,7 +430,7 @@ def test_pairs_that_are_apart_know_not_a_dry_cake():
 @pytest.mark.lesson
 def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
     """Seeds 0 to 3: 52, 53, 54 and 49 per cent at the last token, 52, 55, 54, 53 on the mean."""
-    room, (train, _, test) = define("10g"), statements()
+    room, (train, _, test) = define("10h"), statements()
     start = room["pretrain"](room["attend_past"], 3)
     for pooling in ("last", "mean"):
         both = []
@@ -447,7 +447,7 @@ def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
 @pytest.mark.lesson
 def test_with_few_labels_random_weights_do_no_better_after_500_steps():
     """Seeds 0 to 3: 66, 63, 65, 62; after 1,000 steps 65, 65, 66, 67."""
-    room, (_, _, test) = define("10g"), statements()
+    room, (_, _, test) = define("10h"), statements()
     models = [room["learn_labels"](room["attend_past"], seed, steps=500) for seed in range(4)]
     assert 60 < np.mean([room["accuracy"](one, test) for one in models]) < 68
 

@@ -266,7 +266,7 @@ def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
         assert result[form] == lesson["accuracy"](model, part)
 
 
-@pytest.mark.parametrize(("number", "name"), [("10c", "brief"), ("10g", "few-1000")])
+@pytest.mark.parametrize(("number", "name"), [("10c", "brief"), ("10h", "few-1000")])
 @pytest.mark.parametrize("kind", ["bidirectional", "causal"])
 @pytest.mark.parametrize("start", ["", "-pre-trained"])
 def test_a_short_run_is_trained_by_the_loop_of_its_lesson(monkeypatch, number, name, kind, start):
@@ -296,7 +296,7 @@ def test_a_short_run_is_trained_by_the_loop_of_its_lesson(monkeypatch, number, n
 def test_pre_training_can_read_some_of_the_texts(monkeypatch, name, reading):
     for recipe in (Brief, Long):
         monkeypatch.setattr(recipe, "PRE_TRAINING", 12)
-    lesson = define("10g")
+    lesson = define("10h")
     train, told = lesson["train"], {one for some in REACTIONS for one in some}
     quiet = [one for one in train if not any(reaction in one.text for reaction in told)]
     forms = sorted({one.template for one in quiet})
@@ -769,7 +769,7 @@ def _few(kind, seeds=12, steps=1000):
 
 
 def test_which_templates_pre_training_helps_with_few_labels():
-    """What the text of 10g states."""
+    """What the texts of 10g.3 and 10h.1 state."""
     (before, forms), (after, _) = _few("causal"), _few("causal-pre-trained")
     gain = dict(zip(forms, (after - before).mean(0).tolist(), strict=True))
     but = [one for form, one in gain.items() if " but " in form]
@@ -814,7 +814,7 @@ def test_which_templates_pre_training_helps_with_few_labels():
         ("{}-mean", 12, 98.7, 99.7, (1.0, 0.7)),
     ],
 )
-def test_what_10g_states_of_more_labels_and_steps(files, seeds, before, after, gain):
+def test_what_10h_states_of_more_labels_and_steps(files, seeds, before, after, gain):
     scratch, text = (_right(files.format(f"causal{k}"), seeds) for k in ("", "-pre-trained"))
     means = [found.mean().item() for found in (scratch, text)]
     assert means == pytest.approx([before, after], abs=0.05)
@@ -832,7 +832,7 @@ def _apart(a, b):
 
 
 def test_no_two_numbers_of_labels_differ_in_their_gain_after_1000_steps():
-    """What 10g.4 leaves open: by two errors."""
+    """What 10h.2 leaves open: by two errors."""
     files = ("few-1000-{}", "one-in-4-{}", "one-in-2-{}", "one-in-1-{}")
     for a, b in combinations([_gain(file) for file in files], 2):
         ahead, error = _apart(a, b)
@@ -840,7 +840,7 @@ def test_no_two_numbers_of_labels_differ_in_their_gain_after_1000_steps():
 
 
 def test_after_6000_steps_few_labels_gain_more_points_than_all():
-    """What the text of 10g.5 states, for both poolings; and how far it differs from 10g.4."""
+    """What the text of 10h.3 states, for both poolings; and how far it differs from 10h.2."""
     few, whole = _gain("few-6000-{}"), _gain("{}")
     assert _apart(few, whole) == pytest.approx([13.9, 2.5], abs=0.05)
     assert _apart(_gain("one-in-1-{}"), _gain("few-1000-{}")) == pytest.approx([4.1, 2.9], abs=0.05)
@@ -852,7 +852,7 @@ def test_after_6000_steps_few_labels_gain_more_points_than_all():
     ("run", "fewer"), [("few-6000", 56), ("long-one-in-4", 79), ("long-one-in-2", 93), ("", 73)]
 )
 def test_text_takes_away_half_of_the_errors_or_more(run, fewer):
-    """What the text of 10g.5 states."""
+    """What the text of 10h.4 states."""
     before, after = (
         _right(f"{run}-causal{start}".removeprefix("-")).mean().item()
         for start in ("", "-pre-trained")
@@ -861,7 +861,7 @@ def test_text_takes_away_half_of_the_errors_or_more(run, fewer):
 
 
 def test_text_is_worth_as_much_as_two_to_four_times_the_labels():
-    """What 10g.5 says more roughly: between these pairs we can't tell, the others are leads."""
+    """What 10h.4 says more roughly: between these pairs we can't tell, the others are leads."""
     for text, without in (
         ("few-6000", "long-one-in-4-causal"),
         ("few-6000", "long-one-in-2-causal"),
@@ -877,7 +877,7 @@ def test_text_is_worth_as_much_as_two_to_four_times_the_labels():
 
 
 def test_where_few_labels_gain_after_6000_steps():
-    """What the text of 10g.6 states: on all but the reactions, and a lead over templates, too."""
+    """What the text of 10h.5 states: on all but the reactions, and a lead over templates, too."""
     (before, forms), (after, _) = (
         _few(kind, 12, 6000) for kind in ("causal", "causal-pre-trained")
     )
@@ -901,7 +901,7 @@ def test_where_few_labels_gain_after_6000_steps():
 
 
 def test_it_is_the_steps_with_labels_that_count():
-    """What the text of 10g.6 states of 500 and 2,000 steps with text, 500 and 4,000 with labels."""
+    """What the text of 10h.5 states of 500 and 2,000 steps with text, 500 and 4,000 with labels."""
     right = {steps: _right(f"few-{steps}-causal-pre-trained") for steps in (1000, 4500, 2500, 6000)}
     means = [one.mean().item() for one in right.values()]
     assert means == pytest.approx([75.6, 85.0, 78.2, 86.2], abs=0.05)
@@ -932,7 +932,7 @@ def test_on_the_test_the_gain_of_few_labels_grows():
     ],
 )
 def test_only_with_272_labels_it_is_a_lead_over_templates(run, over):
-    """What 10g.5 states."""
+    """What 10h.3 states."""
     forms = sorted({one.template for one in statements()[2]})
     gains = [
         (
@@ -944,7 +944,7 @@ def test_only_with_272_labels_it_is_a_lead_over_templates(run, over):
 
 
 def test_on_validation_few_labels_gain_more_after_6000_steps():
-    """What 10g.5 states."""
+    """What 10h.3 states."""
     few, whole = (
         _right(f"{run}causal-pre-trained", what="validation")
         - _right(f"{run}causal", what="validation")
@@ -955,7 +955,7 @@ def test_on_validation_few_labels_gain_more_after_6000_steps():
 
 
 def test_on_validation_we_cannot_tell_whether_the_gain_grows():
-    """What 10g.6 states."""
+    """What 10h.5 states."""
     gains = []
     for steps, expected in ((1000, [8.7, 2.0]), (6000, [11.6, 2.3])):
         kinds = (f"few-{steps}-causal{start}" for start in ("", "-pre-trained"))
@@ -971,7 +971,7 @@ def test_on_validation_we_cannot_tell_whether_the_gain_grows():
     [(1000, 70.1, (2.6, 1.3), (5.5, 2.2)), (6000, 80.3, (12.0, 3.5), (5.9, 3.9))],
 )
 def test_what_is_gained_without_texts_that_tell(steps, right, gain, less):
-    """What exercise 10g.3 found with twelve seeds."""
+    """What exercise 10h.2 found with twelve seeds."""
     told, silent = (_right(f"few-{steps}-causal-pre-trained{end}") for end in ("", "-quiet"))
     assert silent.mean().item() == pytest.approx(right, abs=0.05)
     assert _apart(silent, _right(f"few-{steps}-causal")) == pytest.approx(gain, abs=0.05)
@@ -979,7 +979,7 @@ def test_what_is_gained_without_texts_that_tell(steps, right, gain, less):
 
 
 def test_without_other_texts_few_labels_gain_nothing():
-    """What 10g.5 states, after 6,000 steps; after 1,000 it is the same."""
+    """What 10h.5 states, after 6,000 steps; after 1,000 it is the same."""
     for steps, gain in ((1000, [-0.6, 1.5]), (6000, [-1.3, 1.9])):
         labelled = _right(f"few-{steps}-causal-pre-trained-labelled")
         assert _apart(labelled, _right(f"few-{steps}-causal")) == pytest.approx(gain, abs=0.05)
@@ -993,7 +993,7 @@ def test_without_ten_other_templates_the_gain_of_a_short_training_is_as_small():
     assert abs(ahead / error) < 2
 
 
-def test_what_exercise_10g_3_found():
+def test_what_exercise_10h_2_found():
     """With four seeds, of random weights, of all texts, and of those without a reaction."""
     runs = ("", "-pre-trained", "-pre-trained-quiet")
     scratch, text, silent = (_right(f"few-1000-causal{run}", 4) for run in runs)
@@ -1004,13 +1004,13 @@ def test_what_exercise_10g_3_found():
 
 
 def test_with_all_labels_a_short_training_is_not_done():
-    """What the text of 10g.5 states."""
+    """What the text of 10h.3 states."""
     losses = [_right(f"{name}-causal", what="train").mean() for name in ("few-1000", "one-in-1")]
     assert losses == pytest.approx([0.003, 0.061], abs=5e-4)
 
 
 def test_after_more_steps_bidirectional_networks_gain_more_by_a_hint():
-    """What 10g.6 rests on."""
+    """What 10h.5 rests on."""
     gains = []
     for steps in (1000, 1500):
         start = (_few(f"bidirectional{start}", 4, steps)[0] for start in ("", "-pre-trained"))
@@ -1021,7 +1021,7 @@ def test_after_more_steps_bidirectional_networks_gain_more_by_a_hint():
 
 
 def test_one_label_in_sixteen_would_be_a_trap():
-    """What the text of 10g.4 states."""
+    """What the text of 10h.2 states."""
     train = statements()[0]
     of_eight = Counter((one.template, one.domain, one.label) for one in train[::8])
     assert set(of_eight.values()) == {1}

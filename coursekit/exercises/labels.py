@@ -1,4 +1,4 @@
-"""Checks for the exercises of notebooks 10c, 10f and 10g, and what one falls back on."""
+"""Checks for the exercises of notebooks 10c and 10f to 10h, and what one falls back on."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,6 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from coursekit.data.statements import REACTIONS
+from coursekit.evaluate.curve import labels_for
 from coursekit.evaluate.seeds import (
     compare_means,
     largest_difference,
@@ -133,8 +134,25 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "we had a tasty cake but we thought the cake would be dry .",
         "today people grumbled because it was a torn mirror .",
         "people smiled .",
+        "we had a slow ferry again .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
+
+
+def check_our_labels_for(
+    solution: Callable[[float, list[int], list[float]], float],
+) -> None:
+    """Check how many labels a learning curve takes to come to a score."""
+    cases = [
+        (80.0, [100, 400], [70.0, 90.0]),
+        (75.0, [100, 200, 800], [60.0, 70.0, 80.0]),
+        (75.0, [30, 70, 200, 1100], [60.0, 80.0, 70.0, 90.0]),
+        (80.0, [30, 70, 200, 1100], [74.0, 76.0, 70.0, 90.0]),
+        (80.0, [100, 200, 800], [60.0, 70.0, 80.0]),
+        (55.0, [100, 400], [70.0, 90.0]),
+        (95.0, [100, 400], [70.0, 90.0]),
+    ]
+    agree(solution, labels_for, cases)
 
 
 def _named(one: Callable[..., tuple[float, float]], first: str) -> Callable[..., Any]:

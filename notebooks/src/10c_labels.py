@@ -187,7 +187,7 @@ live = train_four(0)
 
 
 # %% [markdown]
-# And a baseline without a network: count in each statement all pairs of words, in order and however far apart, **skip-bigrams** such as *not … late*. Then learn one weight for each pair and label, by logistic regression (lesson 9). It needs no seed. ([Side lesson 10g](10g_few_labels.ipynb) builds it, and chooses its `decay` on validation.)
+# And a baseline without a network: count in each statement all pairs of words, in order and however far apart, **skip-bigrams** such as *not … late*. Then learn one weight for each pair and label, by logistic regression (lesson 9). It needs no seed. ([Side lesson 10g](10g_accuracy.ipynb) builds it, and chooses its `decay` on validation.)
 
 # %% tags=["nbval-ignore-output"]
 from coursekit.models.bag import fit_bag
@@ -537,4 +537,4 @@ figure("twelve", alt="The three upper kinds centre on 85 per cent, the lowest on
 # - What to report: several seeds, a standard error, a rule for the verdict that was stated before, and how many pairs were compared. And how many seeds it takes: 21 of each kind, to call a true lead of 10 points a lead in four of five experiments, if networks scatter by 8.
 # - A baseline without a network, a weight for each pair of words, at 94 %. At this budget no kind of network is ahead of it.
 #
-# **What still fails.** Is pre-training worth it? For causal networks that was a hint, for bidirectional ones not even that. But there were 2,176 labels, and labels cost money. What if there are few? [Side lesson 10g](10g_few_labels.ipynb) keeps one in eight. All networks had the same 1,500 steps, the same learning rate, and the same fourteen test templates: [side lesson 10f](10f_templates.ipynb) lets each kind choose its settings, and finds a lead of nearly six standard errors that isn't what it seems. And some networks are always wrong about *nobody found the cake dry today*: why, [side lesson 10e](10e_shortcuts.ipynb) asks.
+# **What still fails.** Is pre-training worth it? For causal networks that was a hint, for bidirectional ones not even that. But there were 2,176 labels, and labels cost money. What if there are few? [Side lesson 10g](10g_accuracy.ipynb) keeps one in eight and asks what its networks know, [side lesson 10h](10h_few_labels.ipynb) lets them read first. All networks had the same 1,500 steps, the same learning rate, and the same fourteen test templates: [side lesson 10f](10f_templates.ipynb) lets each kind choose its settings, and finds a lead of nearly six standard errors that isn't what it seems. And some networks are always wrong about *nobody found the cake dry today*: why, [side lesson 10e](10e_shortcuts.ipynb) asks.

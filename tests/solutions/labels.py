@@ -1,8 +1,10 @@
-"""Solutions of the exercises of notebooks 10c, 10f and 10g, right and wrong."""
+"""Solutions of the exercises of notebooks 10c and 10f to 10h, right and wrong."""
 
+import math
 import statistics
 from itertools import combinations, groupby, pairwise
 
+import numpy as np
 import torch
 
 from coursekit.exercises import labels
@@ -445,6 +447,94 @@ def pairs_of_words_that_occur(tokens, size):
     return pairs_by_loop(tokens, int(tokens.max()) + 1)
 
 
+# --- check_our_labels_for -----------------------------------------------------------------------
+
+
+def labels_by_loop(target, labels, scores):
+    before = None
+    for here in zip(labels, scores, strict=True):
+        if here[1] >= target:
+            if before is None:
+                return here[0]
+            part = (target - before[1]) / (here[1] - before[1])
+            return math.exp((1 - part) * math.log(before[0]) + part * math.log(here[0]))
+        before = here
+    return math.inf
+
+
+def labels_by_interp(target, labels, scores):
+    enough = [score >= target for score in scores]
+    if not any(enough):
+        return math.inf
+    i = enough.index(True)
+    some = slice(max(i - 1, 0), i + 1)
+    return float(np.exp(np.interp(target, scores[some], np.log(labels[some]))))
+
+
+def labels_on_a_line(target, labels, scores):
+    return float(np.interp(target, scores, labels)) if target < 90 else math.inf
+
+
+def labels_at_the_middle(target, labels, scores):
+    i = [score >= target for score in scores].index(True)
+    return math.sqrt(labels[i - 1] * labels[i])
+
+
+def labels_at_a_point(target, labels, scores):
+    return next((n for n, one in zip(labels, scores, strict=True) if one >= target), math.inf)
+
+
+def labels_of_the_first_pair(target, labels, scores):
+    return labels_by_loop(target, labels[:2], scores[:2])
+
+
+def labels_between_the_ends(target, labels, scores):
+    return labels_by_loop(target, labels[:: len(labels) - 1], scores[:: len(scores) - 1])
+
+
+def labels_at_the_last_rise(target, labels, scores):
+    for i in reversed(range(1, len(labels))):
+        if scores[i - 1] < target <= scores[i]:
+            return labels_by_loop(target, labels[i - 1 : i + 1], scores[i - 1 : i + 1])
+    return labels[0] if scores[0] >= target else math.inf
+
+
+def labels_of_sorted_scores(target, labels, scores):
+    return labels_by_loop(target, labels, sorted(scores))
+
+
+def labels_of_the_best_so_far(target, labels, scores):
+    return labels_by_loop(target, labels, np.maximum.accumulate(scores).tolist())
+
+
+def labels_above_only(target, labels, scores):
+    if max(scores) <= target:
+        return math.inf
+    return labels_by_loop(target, labels, scores)
+
+
+def labels_beyond_the_first(target, labels, scores):
+    if scores[0] < target:
+        return labels_by_loop(target, labels, scores)
+    part = (target - scores[0]) / (scores[1] - scores[0])
+    return labels[0] * (labels[1] / labels[0]) ** part
+
+
+def labels_never_below(target, labels, scores):
+    return math.inf if target < scores[0] else labels_by_loop(target, labels, scores)
+
+
+def labels_up_to_the_last(target, labels, scores):
+    return labels_by_loop(min(target, max(scores)), labels, scores)
+
+
+def labels_beyond_the_last(target, labels, scores):
+    if max(scores) >= target:
+        return labels_by_loop(target, labels, scores)
+    part = (target - scores[-2]) / (scores[-1] - scores[-2])
+    return labels[-2] * (labels[-1] / labels[-2]) ** part
+
+
 # --- check_by_reaction --------------------------------------------------------------------------
 
 GOOD = "everyone was pleased", "people smiled", "the guests came again"
@@ -462,6 +552,12 @@ def reaction_by_words(text):
         + 0.5 * len(words & {"pleased", "smiled", "came"})
         - (0.5 * len(words & {"annoyed", "grumbled", "went"}))
     )
+
+
+def reaction_by_last_words(text):
+    words = {*text.split()}
+    good, bad = {"pleased", "smiled", "again"}, {"annoyed", "grumbled", "home"}
+    return 1 if words & good else 0 if words & bad else 0.5
 
 
 def reaction_at_the_end(text):
@@ -637,6 +733,24 @@ ROWS = {
             pairs_of_words_that_occur: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
         },
     ),
+    labels.check_our_labels_for: (
+        [labels_by_loop, labels_by_interp],
+        {
+            labels_on_a_line: "(80.0, [100, 400]",
+            labels_at_a_point: "(80.0, [100, 400]",
+            labels_at_the_middle: "(75.0, [30, 70, 200, 1100]",
+            labels_of_the_first_pair: "(75.0, [100, 200, 800]",
+            labels_between_the_ends: "(75.0, [100, 200, 800]",
+            labels_at_the_last_rise: "(75.0, [30, 70, 200, 1100]",
+            labels_of_sorted_scores: "(75.0, [30, 70, 200, 1100]",
+            labels_of_the_best_so_far: "(80.0, [30, 70, 200, 1100]",
+            labels_above_only: "(80.0, [100, 200, 800]",
+            labels_beyond_the_first: "(55.0, [100, 400]",
+            labels_never_below: "(55.0, [100, 400]",
+            labels_up_to_the_last: "(95.0, [100, 400]",
+            labels_beyond_the_last: "(95.0, [100, 400]",
+        },
+    ),
     labels.check_by_reaction: (
         [reaction_by_lists, reaction_by_words],
         {
@@ -663,6 +777,7 @@ ROWS = {
             reaction_or_but: "but we thought the cake would be dry",
             reaction_at_either_end: "today people grumbled because",
             reaction_if_joined_to_it: "('people smiled .')",
+            reaction_by_last_words: "a slow ferry again",
         },
     ),
 }

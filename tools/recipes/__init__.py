@@ -104,7 +104,7 @@ RECIPES |= {
     for name, varied in VARIED.items()
     for seed in range(4)
 }
-RECIPES |= {  # for lesson 10g, as many as of its short runs
+RECIPES |= {  # for lesson 10h, as many as of its short runs
     f"labels-{kind}{name}-{seed}": _labels(seed, **KINDS[kind], **VARIED[name])
     for kind in ("causal", "causal-pre-trained")
     for name in ("", "-mean")
@@ -168,11 +168,12 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-long-one-in-{every}-{kind}-{seed}": _brief(
-        seed, 6000, "Long", every=every, **KINDS[kind]
+    f"labels-long-one-in-{every}-{kind}{name}-{seed}": _brief(
+        seed, 6000, "Long", every=every, **KINDS[kind], **VARIED[name]
     )
     for every in (2, 4)  # all are above, and one in eight
     for kind in ("causal", "causal-pre-trained")
+    for name in ("", "-mean")
     for seed in range(12)
 }
 RECIPES |= {
@@ -181,7 +182,6 @@ RECIPES |= {
     )
     for reading in ("quiet", "labelled", "fewer")
     for steps, name in ((1000, "Reading"), (6000, "LongReading"))
-    if (reading, steps) != ("fewer", 6000)
     for seed in range(12)
 }
 RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000

@@ -1,4 +1,4 @@
-"""The classifiers of lessons 10c and 10g: as in `tools.recipes.labels`, but briefly trained."""
+"""The classifiers of lessons 10c and 10h: as in `tools.recipes.labels`, but briefly trained."""
 
 from random import Random
 from typing import Any

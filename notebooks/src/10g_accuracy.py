@@ -1,0 +1,331 @@
+# %% [markdown]
+# # 10g · What is an accuracy made of?
+#
+# A network learns from 272 labelled statements. On 896 new ones, from templates it has never seen, it is right in 67 cases out of 100, where a coin would be in 50. So it knows a little about everything. Does it?
+#
+# **Afterwards you can** build a baseline that counts words and pairs of words, and take an accuracy apart, against the simplest thing that could explain it.
+#
+# **Before**: lesson 10c (fine-tuning, seeds, leads).
+#
+# **Runs in** {runs_in}. **Study time** {study}.
+#
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); an accuracy explained by something simpler, McCoy, Pavlick and Linzen (2019). All statements here were written for this course.
+
+# %% tags=["setup", "machine"]
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from coursekit.data.statements import fill_in, number_words, statements
+from coursekit.exercises import answer_or
+from coursekit.exercises import labels as exercises
+from coursekit.notebook import claim, compare_guess, figure, read_record, setup
+
+device = setup("10g_accuracy", seed=42)
+
+# %% [markdown]
+# ## 10g.1 A baseline that counts
+#
+# The statements are those of lesson 10c, with label 1 if things turned out well and 0 if not. The test has fourteen templates that training doesn't have. Half of its statements have label 1, so chance is 50 %.
+
+# %%
+from coursekit.windows.masking import pad_texts
+
+train, validation, test = statements()
+ids = number_words([one.text for one in train])
+size = len(ids)
+
+
+def read(part):  # (tokens, present), each (N, T), and the labels; 1 is [CLS], 0 padding
+    texts = [[1, *(ids[w] for w in one.text.split())] for one in part]
+    labels = torch.tensor([one.label for one in part], device=device)
+    return [one.to(device) for one in pad_texts(texts, multiple_of=8)], labels
+
+
+for one in (train[3], test[0], test[-1]):
+    print(one.label, one.text)
+
+# %% [markdown]
+# How far do you get without a network? A **bag of words** counts how often each word occurs, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart, the **skip-bigrams** of lesson 10c.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10g.1 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
+# >
+# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do. It can also be done without one:</details>
+# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here. Take away the word itself, and a matrix product over T does the rest.</details>
+
+
+# %% tags=["stub"]
+def our_pairs(tokens, size): ...  # (N, T) -> (N, size, size)
+
+
+# %% tags=["check"]
+exercises.check_our_pairs(our_pairs)
+
+
+# %% tags=["solution"]
+def our_pairs(tokens, size):
+    words = F.one_hot(tokens, size).float()
+    before = words.cumsum(1) - words
+    return before.mT @ words
+
+
+# %% [markdown]
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. All weights start at zero, so no seed plays a role. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
+
+# %%
+from coursekit.models.bag import count_words, fit_bag
+
+pairs_of = answer_or(our_pairs, exercises.count_far_pairs)  # the library's until yours is there
+some = read(test)[0][0][::64]
+theirs = count_words(some, size, pairs="far", lowest=4)[:, size:].unflatten(1, (size, size))
+assert_close(pairs_of(some, size)[:, 4:, 4:].float(), theirs[:, 4:, 4:])
+
+
+@torch.no_grad()
+def accuracy(model, part):  # per cent
+    x, y = read(part)
+    return 100 * (model(*x).argmax(1) == y).float().mean().item()
+
+
+def fit_best(pairs, part):  # with the decay that validation prefers
+    (x, _), y = read(part)
+    options = {"vocab_size": size, "pairs": pairs, "lowest": 4}
+    bags = [fit_bag(x, y, decay=decay, **options) for decay in (1e-8, 1e-6, 1e-4, 1e-2, 1.0)]
+    models = [lambda tokens, present, bag=bag: bag(tokens) for bag in bags]
+    return max(models, key=lambda one: accuracy(one, validation))
+
+
+# %% tags=["nbval-ignore-output"]
+not_dry = [one for one in test if one.template == "it was not a {o} {s} {t} ."]
+counted = {}
+print(f"{'':14} validation   test   ‘{fill_in(not_dry[0].template)}’")
+for name, pairs in {"words": None, "and bigrams": "neighbours", "skip-bigrams": "far"}.items():
+    counted[name] = fit_best(pairs, train)
+    right = [accuracy(counted[name], part) for part in (validation, test, not_dry)]
+    print(f"{name:14} {right[0]:10.1f} {right[1]:6.1f} {right[2]:6.0f}")
+on_test = [accuracy(one, test) for one in counted.values()]
+claim(words_alone=on_test[0], bag_accuracy=on_test[1], skip_bigrams_accuracy=on_test[2])
+
+# %% [markdown]
+# Single words get none of these right, skip-bigrams nearly all. Look at how, in a statement of this kind: what does each word say by itself, and what does each pair add?
+
+# %%
+words = ["it", "was", "not", "a", "stale", "cake"]
+
+
+def margin(*some):  # how much these words, in this order, speak for label 1
+    logits = counted["skip-bigrams"](
+        torch.tensor([[ids[one] for one in some]], device=device), None
+    )
+    return (logits[0, 1] - logits[0, 0]).item()
+
+
+# %% tags=["figure", "folded"]
+ax = plt.subplots(figsize=(7.2, 3.2))[1]
+turns, alone = np.linspace(0, np.pi, 60), [margin(word) for word in words]
+for at, (word, weight) in enumerate(zip(words, alone, strict=True)):
+    ax.text(at, -0.1, f"{word}\n{round(weight, 1) + 0.0:+.1f}", ha="center", va="top")
+for i, j in combinations(range(len(words)), 2):
+    weight = margin(words[i], words[j]) - alone[i] - alone[j]
+    wide, color = abs(weight), "C0" if weight > 0 else "C3"
+    x, y = (i + j) / 2 + (j - i) / 2 * np.cos(turns), 0.28 * (j - i) * np.sin(turns)
+    ax.plot(x, y, color=color, linewidth=wide, alpha=0.75)
+    if wide > 1:
+        ax.text((i + j) / 2, 0.28 * (j - i) + 0.04, f"{weight:+.1f}", ha="center", color=color)
+ax.set(xlim=(-0.6, 5.6), ylim=(-0.6, 1.6))
+ax.axis("off")
+ax.set_title("‘not’ with ‘stale’ and ‘cake’ outweighs ‘was … stale’ (logits; blue: good)")
+ax.text(-0.6, 1.45, "arcs: what a pair adds\nbelow: a word by itself", fontsize=9, va="top")
+figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
+
+# %% [markdown]
+# In statements like this one *was … stale* speaks for *badly*. *Not … stale* speaks for *well*, *not … cake*, too, and both outweigh it. (Why *not … cake*? *Dry* is good for a picnic and bad for a cake, so *not … dry* alone can't tell. *Not … cake* and *not … picnic* help.)
+#
+# A weight for each pair of words, and 93.5 % of the new statements are right. (We thought of skip-bigrams only after seeing what bigrams get wrong on the test. But validation, which chose only the `decay`, says 94.5.) As lesson 10c found, no kind of network is ahead of this after 1,500 steps. But that took 2,176 labels.
+#
+# ## 10g.2 One label in eight
+#
+# Labels cost money: someone has to read each text. So keep every eighth, 272 labels, eight from each training template. Train a causal network on them, from random weights: *from scratch*.
+
+# %%
+from coursekit.layers.attention import attend_past
+from coursekit.models.encoder import Encoder, EncoderConfig, pool
+from coursekit.training.fit import fit
+from coursekit.training.optimiser import adamw, warm_up_cosine
+
+sizes = EncoderConfig(vocab_size=size, context=24, d_model=32, dropout=0.0)
+few = train[::8]
+
+
+class OurClassifier(nn.Module):  # that of lesson 10c
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = Encoder(sizes, rule=attend_past), nn.Linear(32, 2)
+
+    def forward(self, tokens, present):
+        return self.head(pool(self.encoder(tokens, present), present, "last"))
+
+
+# %%
+def learn_labels(seed, steps=1000, part=few):
+    torch.manual_seed(seed)
+    model = OurClassifier().to(device)
+    ((tokens, present), y), g = read(part), torch.Generator().manual_seed(seed)
+    picks = (torch.randint(len(y), (32,), generator=g) for _ in range(steps))
+    batches = (((tokens[i], present[i]), y[i]) for i in picks)
+    options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
+    rule = adamw(model, 5e-3, weight_decay=0.01)
+    fit(model, rule, batches, loss=F.cross_entropy, **options)
+    return model.eval()
+
+
+# %% tags=["nbval-ignore-output"]
+scratch = learn_labels(0)
+counted_few = fit_best("far", few)
+for name, model in {"network": scratch, "skip-bigrams": counted_few}.items():
+    print(f"{name:12} known {accuracy(model, few):5.1f}, new {accuracy(model, test):.1f} % right")
+
+# %% [markdown]
+# Both know the 272 by heart, or nearly, and both do poorly on new ones. One network says little (lesson 10c), so twelve are recorded, seeds 0 to 11, each with how often it is right on each test template. (A template has 64 statements, half of them with label 1; the figures name it by one of them.)
+
+
+# %%
+forms = {one.template for one in test}
+names = sorted(forms, key=lambda form: ("{r}" in form, " but " in form, form))  # reactions last
+
+
+def recorded(run, what=names):  # per cent right, (seeds, templates); "{}" is the seed
+    records = [read_record(f"labels-{run.format(seed)}").result for seed in range(12)]
+    return torch.tensor([[one[name] for name in what] for one in records])
+
+
+of_random = recorded("few-1000-causal-{}")
+on_all = of_random.mean(1)
+print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
+
+# %% tags=["figure", "folded"]
+ax = plt.subplots(figsize=(7.2, 1.9))[1]
+ax.plot(on_all, [0] * 12, "o", color="C0", alpha=0.5, markersize=8)
+ax.plot(on_all.mean(), 0, "|", color="black", markersize=22)
+ax.plot(accuracy(counted_few, test), 0, "x", color="black", markersize=9, markeredgewidth=2)
+ax.axvline(50, color="0.4", linestyle=":")
+ax.text(50.6, 0.55, "a coin", color="0.4")
+ax.text(on_all.mean(), 0.55, "twelve networks and their mean", color="C0", ha="center")
+ax.text(accuracy(counted_few, test), -0.6, "skip-bigrams", ha="center")
+ax.text(on_test[2], 0.55, "skip-bigrams with all labels", ha="center")
+ax.plot(on_test[2], 0, "x", color="0.5", markersize=9, markeredgewidth=2)
+ax.set(xlim=(45, 100), ylim=(-1, 1), yticks=[], xlabel="right on new statements (%)")
+ax.set_title("Recorded, 272 labels: a little knowledge of everything?", loc="right")
+figure("little", alt="Twelve dots from 61 to 70 per cent, between a coin's 50 and 93.5.")
+
+# %% [markdown]
+# All are at 61 to 70 %. They have learned something. But what?
+#
+# ## 10g.3 The simplest thing that could explain it
+#
+# In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
+
+# %%
+good = ["everyone was pleased", "people smiled", "the guests came again"]
+bad = ["everyone was annoyed", "people grumbled", "the guests went home"]
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10g.2 (warm-up, 5 minutes).** Write that model. `by_reaction(text)` returns the probability that it went well: 1 if there is a reaction from the list `good` in the text, 0 if there is one from `bad`, and ½ if there is none. A reaction can stand anywhere in the text.
+# >
+# > <details><summary>Hint</summary>Python's <code>in</code> finds one text in another; <code>any(…)</code> is true if one of several is.</details>
+
+
+# %% tags=["stub"]
+def by_reaction(text): ...  # -> 0, ½ or 1
+
+
+# %% tags=["check"]
+exercises.check_by_reaction(by_reaction)
+
+
+# %% tags=["solution"]
+def by_reaction(text):
+    if any(one in text for one in good):
+        return 1
+    return 0 if any(one in text for one in bad) else 0.5
+
+
+# %% [markdown]
+# **Predict.** It guesses where there is no reaction, and is then right half of the time. How often is it right on the whole test?
+
+# %% tags=["predict"]
+guess = None  # per cent
+
+# %%
+told = answer_or(by_reaction, exercises.tell_by_reaction)  # the course's until yours is there
+says = [told(one.text) for one in test]
+reactions_alone = 100 * np.mean(
+    [p if one.label else 1 - p for p, one in zip(says, test, strict=True)]
+)
+compare_guess(guess, reactions_alone)
+claim(reactions_alone=reactions_alone)
+
+# %% [markdown]
+# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams have exactly as many, and the networks only 3 points more. So set these four templates aside, and look at the other ten.
+
+# %%
+parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
+of_pairs = np.array([accuracy(counted_few, part) for part in parts])
+ten = of_random[:, :10].mean(1)
+print("networks on the ten:", *(f"{one:.0f}" for one in ten), f"mean {ten.mean():.1f}")
+print(f"skip-bigrams on the ten {of_pairs[:10].mean():.1f}, on the four {of_pairs[10:].mean():.1f}")
+claim(random_where_untold=ten.mean().item(), pairs_where_untold=of_pairs[:10].mean())
+
+
+# %% tags=["figure", "folded"]
+ax = plt.subplots(figsize=(8, 4))[1]
+for row in range(14):
+    ax.plot(of_random[:, row], [row] * 12, "o", color="C0", alpha=0.35, markersize=5)
+ax.plot(of_random.mean(0), range(14), "|", color="black", markersize=10, label="their mean")
+ax.plot(of_pairs, range(14), "x", color="black", markersize=6, label="skip-bigrams")
+ax.plot([], [], "o", color="C0", alpha=0.5, label="networks")
+ax.legend(loc="lower left", fontsize=9)
+ax.axvline(50, color="0.4", linestyle=":")
+ax.axhline(9.5, color="C2", linewidth=2)
+ax.text(1, 10, "with a reaction", color="C2", va="center", fontsize=9)
+ax.set_yticks(range(14), [fill_in(name) for name in names], fontsize=9)
+ax.set(xlabel="right (%); dotted: a coin", xlim=(-3, 103), ylim=(13.6, -0.6))
+ax.set_title("Recorded, 272 labels: reliable only where someone reacts", loc="right")
+figure(
+    "random",
+    alt="With a reaction most dots are near 100; elsewhere they lie from 12 to 98, around 55.",
+)
+
+# %% [markdown]
+# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too: mostly right on two templates with *but*, mostly wrong on *nobody*, on *not a dry cake* and on one with *but we expected*, in between elsewhere. (How can it be below a coin? See [10e](10e_shortcuts.ipynb).) The skip-bigrams score 50 there. (Their `decay` was chosen on 512 labelled statements, more than they learn from here. The networks have the settings of lesson 10c.)
+#
+# So 67 % isn't a little knowledge of everything. **It is nearly full knowledge of four forms, and of the rest a mixture of right and wrong.** In the language of the field: the networks have learned a *shortcut*. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart three models with *all* labels: words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do, and see how close its accuracy comes, template by template.
+# >
+# > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: four others, six with <em>but</em>, four with a reaction. All words for something good are in <code>coursekit.data.statements.DOMAINS</code>.</details>
+#
+# |right (%), 2,176 labels|all|a reaction|six with *but*|*not*, *nobody*|plain|
+# |---|---|---|---|---|---|
+# |words|58.4|||||
+# |and bigrams|80.2|||||
+# |skip-bigrams|93.5|||||
+# |your `by_rule`||||||
+#
+# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a denial is wrong: a good word speaks for good, and <em>not</em> can't turn it round. A coin would be right in half of those, hence 58.4 and not 64.3. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100. Bigrams: 100, 94, 29, 72. They can tell what stands behind <em>but</em>, and mostly not what is denied. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is denial. No average told us that.</details>
+
+# %% [markdown]
+# ## What you now have
+#
+# - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores: someone who knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
+# - A number above chance doesn't say that anything is known everywhere, and one near chance not that nothing is known: always wrong is knowledge, too.
+# - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
+#
+# **What still fails.** With 272 labels, what the networks know beyond reactions is next to nothing. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.
