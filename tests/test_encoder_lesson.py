@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from coursekit.data.statements import DOMAINS, Statement, statements
+from coursekit.exercises.labels import tell_by_reaction
 from coursekit.exercises.shortcuts import swap_reaction
 from coursekit.models.bag import count_words, fit_logistic
 from coursekit.models.encoder import pool
@@ -425,6 +426,45 @@ def test_pairs_that_are_apart_know_not_a_dry_cake():
         options = {"vocab_size": room["size"], "pairs": "far", "lowest": 4, "decay": decay}
         bag = room["fit_bag"](tokens, y, **options)
         assert 61 < room["accuracy"](lambda x, _, bag=bag: bag(x), test) < 66
+
+
+def test_what_exercise_10g_3_found():
+    """Of 2,176 labels: what words know, and pairs, and the rule that does as the words do."""
+    room, test = define("10g"), statements()[2]
+    groups = {
+        "all": test,
+        "reaction": [one for one in test if "{r}" in one.template],
+        "but": [one for one in test if " but " in one.template],
+        "denied": [
+            one
+            for one in test
+            if "{r}" not in one.template and {"not", "nobody"} & {*one.text.split()}
+        ],
+        "plain": [one for one in test if one.template == "{t} it was a {x} {s} ."],
+    }
+    assert [len(part) // 64 for part in groups.values()] == [14, 4, 6, 3, 1]
+    for pairs, expected in {
+        None: [58.4, 100, 53, 0, 97],
+        "neighbours": [80, 100, 94, 29, 72],
+        "far": [93.5, 100, 89, 92, 98],
+    }.items():
+        model = room["fit_best"](pairs, room["train"])
+        found = [room["accuracy"](model, part) for part in groups.values()]
+        assert found == pytest.approx(expected, abs=1)
+
+    def by_rule(one):
+        told = tell_by_reaction(one.text)
+        _, good, bad = DOMAINS[one.domain]
+        says = [bool({*words.split()} & {*one.text.split()}) for words in (good, bad)]
+        return told if told != 0.5 else {(1, 0): 1.0, (0, 1): 0.0}.get(tuple(says), 0.5)
+
+    right = {
+        name: 100 * np.mean([by_rule(one) if one.label else 1 - by_rule(one) for one in part])
+        for name, part in groups.items()
+    }
+    assert right == pytest.approx(
+        {"all": 57.1, "reaction": 100, "but": 50, "denied": 0, "plain": 100}, abs=0.05
+    )
 
 
 @pytest.mark.lesson
