@@ -421,6 +421,8 @@ def test_pairs_that_are_apart_know_not_a_dry_cake():
     assert abs(together("not", "dry")) < 1
     assert together("not", "cake") > 3
     assert together("not", "picnic") < -3
+    for thing in ("train", "parcel"):  # in 10g.1: of what is never dry
+        assert abs(together("not", thing)) < 1
     (tokens, _), y = room["read"](train[::8])
     for decay in (1e-6, 1e-4, 1e-2):
         options = {"vocab_size": room["size"], "pairs": "far", "lowest": 4, "decay": decay}
@@ -465,6 +467,19 @@ def test_what_exercise_10g_3_found():
     assert right == pytest.approx(
         {"all": 57.1, "reaction": 100, "but": 50, "denied": 0, "plain": 100}, abs=0.05
     )
+
+
+@pytest.mark.lesson
+def test_with_few_labels_networks_follow_the_opposite_reaction():
+    """What the text of 10g.3 states of seeds 1 to 3; and skip-bigrams always do."""
+    room = define("10g")
+    told = [one for one in room["test"] if "{r}" in one.template]
+    opposite = [replace(one, text=swap_reaction(one.text)) for one in told]
+    for model in [room["learn_labels"](seed) for seed in (1, 2, 3)]:
+        assert room["accuracy"](model, told) > 95
+        assert room["accuracy"](model, opposite) < 10
+    counted = room["fit_best"]("far", room["few"])
+    assert [room["accuracy"](counted, part) for part in (told, opposite)] == [100, 0]
 
 
 @pytest.mark.lesson

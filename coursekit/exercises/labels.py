@@ -134,7 +134,7 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "we had a tasty cake but we thought the cake would be dry .",
         "today people grumbled because it was a torn mirror .",
         "people smiled .",
-        "we had a slow ferry again .",
+        "we came home with a torn mirror again .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 
@@ -149,6 +149,7 @@ def check_our_labels_for(
         (75.0, [30, 70, 200, 1100], [60.0, 80.0, 70.0, 90.0]),
         (80.0, [30, 70, 200, 1100], [74.0, 76.0, 70.0, 90.0]),
         (80.0, [100, 200, 800], [60.0, 70.0, 80.0]),
+        (83.0, [30, 70, 200, 1100], [76.0, 91.0, 72.0, 79.0]),
         (55.0, [100, 400], [70.0, 90.0]),
         (95.0, [100, 400], [70.0, 90.0]),
     ]

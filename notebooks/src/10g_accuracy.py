@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); an accuracy explained by something simpler, McCoy, Pavlick and Linzen (2019). All statements here were written for this course.
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from itertools import combinations
@@ -93,12 +93,15 @@ def accuracy(model, part):  # per cent
     return 100 * (model(*x).argmax(1) == y).float().mean().item()
 
 
-def fit_best(pairs, part):  # with the decay that validation prefers
+def fit_one(pairs, part, decay):
     (x, _), y = read(part)
-    options = {"vocab_size": size, "pairs": pairs, "lowest": 4}
-    bags = [fit_bag(x, y, decay=decay, **options) for decay in (1e-8, 1e-6, 1e-4, 1e-2, 1.0)]
-    models = [lambda tokens, present, bag=bag: bag(tokens) for bag in bags]
-    return max(models, key=lambda one: accuracy(one, validation))
+    bag = fit_bag(x, y, vocab_size=size, pairs=pairs, lowest=4, decay=decay)
+    return lambda tokens, present: bag(tokens)
+
+
+def fit_best(pairs, part):  # with the decay that validation prefers
+    models = [fit_one(pairs, part, decay) for decay in (1e-8, 1e-6, 1e-4, 1e-2, 1.0)]
+    return max(models, key=lambda model: accuracy(model, validation))
 
 
 # %% tags=["nbval-ignore-output"]
@@ -126,6 +129,9 @@ def margin(*some):  # how much these words, in this order, speak for label 1
     return (logits[0, 1] - logits[0, 0]).item()
 
 
+print(f"all words and pairs together: {margin(*words):+.1f}")
+
+
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(7.2, 3.2))[1]
 turns, alone = np.linspace(0, np.pi, 60), [margin(word) for word in words]
@@ -145,7 +151,7 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nbelow: a word by itself", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# In statements like this one *was … stale* speaks for *badly*. *Not … stale* speaks for *well*, *not … cake*, too, and both outweigh it. (Why *not … cake*? *Dry* is good for a picnic and bad for a cake, so *not … dry* alone can't tell. *Not … cake* and *not … picnic* help.)
+# All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*. (Why *not … cake*? *Dry* is good for a picnic and bad for a cake, so *not … dry* alone can't tell; *not … cake* and *not … picnic* help, with opposite signs. For a train or a parcel, which are never dry, *not … train* and *not … parcel* add less than one.)
 #
 # A weight for each pair of words, and 93.5 % of the new statements are right. (We thought of skip-bigrams only after seeing what bigrams get wrong on the test. But validation, which chose only the `decay`, says 94.5.) As lesson 10c found, no kind of network is ahead of this after 1,500 steps. But that took 2,176 labels.
 #
@@ -154,6 +160,7 @@ figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to s
 # Labels cost money: someone has to read each text. So keep every eighth, 272 labels, eight from each training template. Train a causal network on them, from random weights: *from scratch*.
 
 # %%
+from coursekit.evaluate.seeds import compare_means, judge, mean_over_groups
 from coursekit.layers.attention import attend_past
 from coursekit.models.encoder import Encoder, EncoderConfig, pool
 from coursekit.training.fit import fit
@@ -218,7 +225,7 @@ ax.axvline(50, color="0.4", linestyle=":")
 ax.text(50.6, 0.55, "a coin", color="0.4")
 ax.text(on_all.mean(), 0.55, "twelve networks and their mean", color="C0", ha="center")
 ax.text(accuracy(counted_few, test), -0.6, "skip-bigrams", ha="center")
-ax.text(on_test[2], 0.55, "skip-bigrams with all labels", ha="center")
+ax.text(99.5, 0.55, "skip-bigrams, all labels", ha="right")
 ax.plot(on_test[2], 0, "x", color="0.5", markersize=9, markeredgewidth=2)
 ax.set(xlim=(45, 100), ylim=(-1, 1), yticks=[], xlabel="right on new statements (%)")
 ax.set_title("Recorded, 272 labels: a little knowledge of everything?", loc="right")
@@ -272,13 +279,17 @@ compare_guess(guess, reactions_alone)
 claim(reactions_alone=reactions_alone)
 
 # %% [markdown]
-# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams have exactly as many, and the networks only 3 points more. So set these four templates aside, and look at the other ten.
+# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams score exactly the same, and the networks only 3 points more. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
 
 # %%
 parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
 of_pairs = np.array([accuracy(counted_few, part) for part in parts])
 ten = of_random[:, :10].mean(1)
 print("networks on the ten:", *(f"{one:.0f}" for one in ten), f"mean {ten.mean():.1f}")
+over_seeds = compare_means(ten, torch.full((12,), 50.0))  # against a coin
+over_templates = mean_over_groups(of_random[:, :10].mean(0) - 50, names[:10])
+for what, (ahead, error) in {"seeds": over_seeds, "templates": over_templates}.items():
+    print(f"above a coin, over {what}: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}")
 print(f"skip-bigrams on the ten {of_pairs[:10].mean():.1f}, on the four {of_pairs[10:].mean():.1f}")
 claim(random_where_untold=ten.mean().item(), pairs_where_untold=of_pairs[:10].mean())
 
@@ -303,9 +314,31 @@ figure(
 )
 
 # %% [markdown]
-# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too: mostly right on two templates with *but*, mostly wrong on *nobody*, on *not a dry cake* and on one with *but we expected*, in between elsewhere. (How can it be below a coin? See [10e](10e_shortcuts.ipynb).) The skip-bigrams score 50 there. (Their `decay` was chosen on 512 labelled statements, more than they learn from here. The networks have the settings of lesson 10c.)
+# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too: mostly right on two templates with *but*, mostly wrong on *nobody*, on *not a dry cake* and on one with *but we expected*, in between elsewhere. (How can it be below a coin? See [10e](10e_shortcuts.ipynb).) Across seeds that is above a coin; over templates we can't tell. The skip-bigrams score 50 there. (Their `decay` was chosen on 512 labelled statements, more than they learn from here. The networks have the settings of lesson 10c.)
 #
-# So 67 % isn't a little knowledge of everything. **It is nearly full knowledge of four forms, and of the rest a mixture of right and wrong.** In the language of the field: the networks have learned a *shortcut*. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
+# But an equal score doesn't prove an equal reason. Do they *use* the reaction? Put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. That isn't how the world goes, but the cake is as dry as before.
+#
+# **Predict.** With the right reaction the network is right on 100 % of these statements. And with the opposite one? (By what happened, not by the reaction.)
+
+# %% tags=["predict"]
+guess = None  # per cent
+
+# %% tags=["nbval-ignore-output"]
+from dataclasses import replace
+
+from coursekit.exercises.shortcuts import swap_reaction
+
+told_apart = [one for one in test if "{r}" in one.template]
+opposite = [replace(one, text=swap_reaction(one.text)) for one in told_apart]
+compare_guess(guess, accuracy(scratch, opposite))
+for name, model in {"network": scratch, "skip-bigrams": counted_few}.items():
+    print(f"{name:12} {accuracy(model, told_apart):5.1f} became {accuracy(model, opposite):4.1f}")
+claim(with_the_opposite_reaction=accuracy(scratch, opposite))
+
+# %% [markdown]
+# **From 100 % to 4.** (Three more seeds: 4, 4 and 1.) It doesn't know what happened even where someone reacts. It reads the reaction and little else.
+#
+# So 67 % isn't a little knowledge of everything. **It is six reactions, known for certain, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart three models with *all* labels: words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do, and see how close its accuracy comes, template by template.
@@ -325,7 +358,8 @@ figure(
 # ## What you now have
 #
 # - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores: someone who knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
-# - A number above chance doesn't say that anything is known everywhere, and one near chance not that nothing is known: always wrong is knowledge, too.
+# - A test of the explanation: change only what it rests on. With the opposite reaction 100 % became 4.
+# - A score above chance doesn't say that a little is known of everything, nor does a score near chance say that nothing is known: always wrong is knowledge, too.
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
 #
-# **What still fails.** With 272 labels, what the networks know beyond reactions is next to nothing. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.
+# **What still fails.** With 272 labels, what the networks know beyond reactions is as often wrong as right. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.

@@ -1,6 +1,7 @@
 """Solutions of the exercises of notebooks 10c and 10f to 10h, right and wrong."""
 
 import math
+import re
 import statistics
 from itertools import combinations, groupby, pairwise
 
@@ -507,6 +508,14 @@ def labels_of_the_best_so_far(target, labels, scores):
     return labels_by_loop(target, labels, np.maximum.accumulate(scores).tolist())
 
 
+def labels_as_if_rising(target, labels, scores):
+    if scores[0] >= target:
+        return labels[0]
+    if max(scores) < target:
+        return math.inf
+    return float(np.exp(np.interp(target, scores, np.log(labels))))
+
+
 def labels_above_only(target, labels, scores):
     if max(scores) <= target:
         return math.inf
@@ -543,6 +552,11 @@ BAD = "everyone was annoyed", "people grumbled", "the guests went home"
 
 def reaction_by_lists(text, good=GOOD, bad=BAD):
     return 1 if any(one in text for one in good) else 0 if any(one in text for one in bad) else 0.5
+
+
+def reaction_by_pattern(text):
+    found = re.search("|".join(GOOD + BAD), text)
+    return 0.5 if found is None else int(found[0] in GOOD)
 
 
 def reaction_by_words(text):
@@ -745,6 +759,7 @@ ROWS = {
             labels_of_sorted_scores: "(75.0, [30, 70, 200, 1100]",
             labels_of_the_best_so_far: "(80.0, [30, 70, 200, 1100]",
             labels_above_only: "(80.0, [100, 200, 800]",
+            labels_as_if_rising: "(83.0, [30, 70, 200, 1100]",
             labels_beyond_the_first: "(55.0, [100, 400]",
             labels_never_below: "(55.0, [100, 400]",
             labels_up_to_the_last: "(95.0, [100, 400]",
@@ -752,7 +767,7 @@ ROWS = {
         },
     ),
     labels.check_by_reaction: (
-        [reaction_by_lists, reaction_by_words],
+        [reaction_by_lists, reaction_by_pattern],
         {
             reaction_exchanged: "a tasty cake so people smiled",
             reaction_at_the_front: "a tasty cake so people smiled",
@@ -777,7 +792,8 @@ ROWS = {
             reaction_or_but: "but we thought the cake would be dry",
             reaction_at_either_end: "today people grumbled because",
             reaction_if_joined_to_it: "('people smiled .')",
-            reaction_by_last_words: "a slow ferry again",
+            reaction_by_last_words: "home with a torn mirror again",
+            reaction_by_words: "home with a torn mirror again",
         },
     ),
 }
