@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from coursekit.data.statements import DOMAINS, Statement, statements
+from coursekit.data.statements import DOMAINS, REACTIONS, Statement, statements
 from coursekit.exercises.labels import tell_by_reaction
 from coursekit.exercises.shortcuts import swap_reaction
 from coursekit.models.bag import count_words, fit_logistic
@@ -473,20 +473,25 @@ def test_what_exercise_10g_3_found():
 def test_with_few_labels_networks_follow_the_opposite_reaction():
     """What the text of 10g.3 states of seeds 1 to 3; and skip-bigrams always do."""
     room = define("10g")
+    room |= dict(zip(("good", "bad"), map(list, REACTIONS), strict=True))
     told = [one for one in room["test"] if "{r}" in one.template]
     opposite = [replace(one, text=swap_reaction(one.text)) for one in told]
+    without = [replace(one, text=room["take_away"](one.text)) for one in told]
+    assert not any(tell_by_reaction(one.text) != 0.5 for one in without)
     for model in [room["learn_labels"](seed) for seed in (1, 2, 3)]:
         assert room["accuracy"](model, told) > 95
+        assert 50 < room["accuracy"](model, without) < 85
         assert room["accuracy"](model, opposite) < 10
     counted = room["fit_best"]("far", room["few"])
-    assert [room["accuracy"](counted, part) for part in (told, opposite)] == [100, 0]
+    found = [room["accuracy"](counted, part) for part in (told, without, opposite)]
+    assert found == pytest.approx([100, 54, 0], abs=2)
 
 
 @pytest.mark.lesson
 def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
     """Seeds 0 to 3: 52, 53, 54 and 49 per cent at the last token, 52, 55, 54, 53 on the mean."""
     room, (train, _, test) = define("10h"), statements()
-    start = room["pretrain"](room["attend_past"], 3)
+    start = room["pretrain"](3)
     for pooling in ("last", "mean"):
         both = []
         for part in (train[::8], test):
@@ -497,14 +502,6 @@ def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
         weights = fit_logistic(*both[0], 2, decay=1e-4)
         right = ((both[1][0] @ weights).argmax(1) == both[1][1]).double().mean()
         assert 0.42 < right < 0.6
-
-
-@pytest.mark.lesson
-def test_with_few_labels_random_weights_do_no_better_after_500_steps():
-    """Seeds 0 to 3: 66, 63, 65, 62; after 1,000 steps 65, 65, 66, 67."""
-    room, (_, _, test) = define("10h"), statements()
-    models = [room["learn_labels"](room["attend_past"], seed, steps=500) for seed in range(4)]
-    assert 60 < np.mean([room["accuracy"](one, test) for one in models]) < 68
 
 
 @pytest.mark.lesson

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
-from itertools import combinations
 from random import Random
 
 import pytest
@@ -22,7 +21,7 @@ from coursekit import data
 from coursekit.data.statements import REACTIONS, statements
 from coursekit.data.text import NAMES
 from coursekit.evaluate.curve import labels_for
-from coursekit.evaluate.seeds import compare_means, compare_seeds, judge, mean_over_groups
+from coursekit.evaluate.seeds import compare_means, compare_seeds, mean_over_groups
 from coursekit.fetch import store
 from coursekit.notebook import read_record
 from coursekit.notebook.recorded import recorded_folder
@@ -241,9 +240,10 @@ def brief(monkeypatch):
 def train_as_in(number, kind, start):
     """Return a lesson's definitions, and a network that its own functions train for 26 steps."""
     lesson = define(number)
-    rule = lesson["attend" if kind == "bidirectional" else "attend_past"]
-    encoder = lesson["pretrain"](rule, 3, steps=12) if start else None
-    return lesson, lesson["learn_labels"](rule, 3, encoder, steps=14 if start else 26)
+    rule = {"bidirectional": ["attend"], "causal": ["attend_past"]}[kind] if number == "10c" else []
+    some = [*(lesson[name] for name in rule), 3]  # in 10h all are causal
+    encoder = lesson["pretrain"](*some, steps=12) if start else None
+    return lesson, lesson["learn_labels"](*some, encoder, steps=14 if start else 26)
 
 
 @pytest.mark.parametrize("kind", ["bidirectional", "causal"])
@@ -268,13 +268,21 @@ def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
         assert result[form] == lesson["accuracy"](model, part)
 
 
-@pytest.mark.parametrize(("number", "name"), [("10c", "brief"), ("10h", "few-1000")])
-@pytest.mark.parametrize("kind", ["bidirectional", "causal"])
+@pytest.mark.parametrize(
+    ("number", "name", "kind", "end"),
+    [
+        ("10c", "brief", "bidirectional", ""),
+        ("10c", "brief", "causal", ""),
+        ("10h", "few-1000", "causal", "-mean"),
+    ],
+)
 @pytest.mark.parametrize("start", ["", "-pre-trained"])
-def test_a_short_run_is_trained_by_the_loop_of_its_lesson(monkeypatch, number, name, kind, start):
+def test_a_short_run_is_trained_by_the_loop_of_its_lesson(
+    monkeypatch, number, name, kind, end, start
+):
     monkeypatch.setattr(Brief, "PRE_TRAINING", 12)
     lesson, model = train_as_in(number, kind, start)
-    recipe = RECIPES[f"labels-{name}-{kind}{start}-3"]
+    recipe = RECIPES[f"labels-{name}-{kind}{start}{end}-3"]
     recipe = replace(recipe, options=recipe.options | {"steps": 26})
     run, again = (begin(recipe, torch.device("cpu")) for _ in range(2))
     for step in range(26):
@@ -306,9 +314,9 @@ def test_pre_training_can_read_some_of_the_texts(monkeypatch, name, reading):
     parts = {"quiet": quiet, "labelled": train[::8]}
     parts["fewer"] = [one for one in train if one.template not in left_out]
     assert (len(quiet), len(parts["fewer"]), len(train)) == (1536, 1536, 2176)
-    encoder = lesson["pretrain"](lesson["attend_past"], 3, steps=12, part=parts[reading])
-    model = lesson["learn_labels"](lesson["attend_past"], 3, encoder, steps=14)
-    recipe = RECIPES["labels-few-1000-causal-pre-trained-quiet-3"]
+    encoder = lesson["pretrain"](3, steps=12, part=parts[reading])
+    model = lesson["learn_labels"](3, encoder, steps=14)
+    recipe = RECIPES["labels-few-1000-causal-pre-trained-quiet-mean-3"]
     options = recipe.options | {"steps": 26, "reading": reading}
     recipe = replace(recipe, code=f"tools.recipes.brief:{name}", options=options)
     run = begin(recipe, torch.device("cpu"))
@@ -770,64 +778,56 @@ def _few(kind, seeds=12, steps=1000):
     return torch.tensor(found, dtype=torch.float64), forms
 
 
-def test_which_templates_pre_training_helps_with_few_labels():
-    """What the texts of 10g.3 and 10h.1 state."""
-    (before, forms), (after, _) = _few("causal"), _few("causal-pre-trained")
-    gain = dict(zip(forms, (after - before).mean(0).tolist(), strict=True))
-    but = [one for form, one in gain.items() if " but " in form]
-    assert (len(but), min(but), max(but)) == (
-        6,
-        pytest.approx(6.9, abs=0.1),
-        pytest.approx(38.8, abs=0.1),
-    )
-    assert gain["nobody found the {s} {o} {t} ."] == pytest.approx(-2.6, abs=0.1)
-    assert gain["{t} it was a {x} {s} ."] == pytest.approx(-15.6, abs=0.1)
-    assert gain["{w} did not have a {o} {s} {t} ."] == pytest.approx(15.6, abs=0.1)
-    assert gain["it was not a {o} {s} {t} ."] == pytest.approx(9.4, abs=0.1)
-    told = [one for form, one in gain.items() if "{r}" in form]
-    assert [sum(but) / 6, sum(told) / 4] == pytest.approx([19.4, -2.4], abs=0.1)
-    assert mean_over_groups((after - before).mean(0), forms) == pytest.approx((8.1, 3.8), abs=0.05)
-    right = dict(zip(forms, before.mean(0).tolist(), strict=True))
+def test_what_10g_states_of_networks_that_learn_272_labels():
+    """Which of the ten templates without a reaction are mostly right, and mostly wrong."""
+    found, forms = _few("causal")
+    right = dict(zip(forms, found.mean(0).tolist(), strict=True))
     high = {form for form, one in right.items() if one > 75 and "{r}" not in form}
-    low = {form for form, one in right.items() if one < 35}
+    low = {form for form, one in right.items() if one < 40}
     assert (len(high), sum(" but " in form for form in high)) == (2, 2)
-    assert low == {"nobody found the {s} {o} {t} .", "it was not a {o} {s} {t} ."}
-    for some in (slice(0, 4), slice(4, 8), slice(8, 12)):
-        for n in (10, 14):
-            ahead, error = compare_seeds(after[some, :n].mean(1), before[some, :n].mean(1))
-            assert ahead / error < 3
+    assert low == {
+        "nobody found the {s} {o} {t} .",
+        "it was not a {o} {s} {t} .",
+        "{w} found the {s} {x} but {w} expected a {o} {s} .",
+    }
 
 
 @pytest.mark.parametrize(
-    ("files", "seeds", "before", "after", "gain"),
+    ("files", "before", "after", "gain"),
     [
-        ("one-in-4-{}", 12, 77.2, 83.2, (6.0, 3.2)),
-        ("one-in-2-{}", 12, 79.7, 89.3, (9.6, 3.0)),
-        ("one-in-1-{}", 12, 77.0, 89.2, (12.2, 2.9)),
-        ("few-1500-{}", 12, 65.6, 78.5, (12.9, 2.4)),
-        ("brief-{}", 12, 85.9, 93.0, (7.1, 3.3)),
-        ("few-6000-{}", 12, 68.4, 86.2, (17.8, 2.5)),
-        ("long-one-in-4-{}", 12, 84.1, 96.7, (12.6, 1.8)),
-        ("long-one-in-2-{}", 12, 87.0, 99.1, (12.1, 1.6)),
-        ("{}", 12, 94.6, 98.6, (3.9, 1.2)),
-        ("few-1000-{}-small-head", 12, 64.4, 69.7, (5.3, 2.7)),
-        ("few-1000-{}-mean", 12, 69.0, 74.2, (5.1, 2.2)),
-        ("few-6000-{}-mean", 12, 72.6, 89.7, (17.0, 2.7)),
-        ("long-one-in-4-{}-mean", 12, 92.4, 98.0, (5.6, 2.4)),
-        ("long-one-in-2-{}-mean", 12, 97.0, 99.3, (2.3, 1.2)),
-        ("{}-mean", 12, 98.7, 99.7, (1.0, 0.7)),
+        ("few-1000-{}-mean", 69.0, 74.2, (5.1, 2.2)),
+        ("one-in-4-{}-mean", 86.8, 89.5, (2.7, 2.7)),
+        ("one-in-2-{}-mean", 92.4, 93.6, (1.2, 2.1)),
+        ("one-in-1-{}-mean", 93.4, 93.6, (0.2, 2.0)),
+        ("few-6000-{}-mean", 72.6, 89.7, (17.0, 2.7)),
+        ("long-one-in-4-{}-mean", 92.4, 98.0, (5.6, 2.4)),
+        ("long-one-in-2-{}-mean", 97.0, 99.3, (2.3, 1.2)),
+        ("{}-mean", 98.7, 99.7, (1.0, 0.7)),
+        ("few-1000-{}", 67.5, 75.6, (8.1, 2.1)),
+        ("one-in-4-{}", 77.2, 83.2, (6.0, 3.2)),
+        ("one-in-2-{}", 79.7, 89.3, (9.6, 3.0)),
+        ("one-in-1-{}", 77.0, 89.2, (12.2, 2.9)),
+        ("few-1500-{}", 65.6, 78.5, (12.9, 2.4)),
+        ("brief-{}", 85.9, 93.0, (7.1, 3.3)),
+        ("few-6000-{}", 68.4, 86.2, (17.8, 2.5)),
+        ("long-one-in-4-{}", 84.1, 96.7, (12.6, 1.8)),
+        ("long-one-in-2-{}", 87.0, 99.1, (12.1, 1.6)),
+        ("{}", 94.6, 98.6, (3.9, 1.2)),
+        ("few-1000-{}-small-head", 64.4, 69.7, (5.3, 2.7)),
     ],
 )
-def test_what_10h_states_of_more_labels_and_steps(files, seeds, before, after, gain):
-    scratch, text = (_right(files.format(f"causal{k}"), seeds) for k in ("", "-pre-trained"))
+def test_what_is_gained_by_reading_first(files, before, after, gain):
+    """With twelve seeds; the first eight are the table of 10h, by the mean of all tokens."""
+    scratch, text = (_right(files.format(f"causal{k}")) for k in ("", "-pre-trained"))
     means = [found.mean().item() for found in (scratch, text)]
     assert means == pytest.approx([before, after], abs=0.05)
-    found = compare_seeds(text, scratch)
-    assert [one.item() for one in found] == pytest.approx(gain, abs=0.05)
+    assert _apart(text, scratch) == pytest.approx(gain, abs=0.05)
 
 
-def _gain(files):
-    scratch, text = (_right(files.format(f"causal{start}")) for start in ("", "-pre-trained"))
+def _gain(files, what="right"):
+    scratch, text = (
+        _right(files.format(f"causal{start}"), what=what) for start in ("", "-pre-trained")
+    )
     return text - scratch
 
 
@@ -835,48 +835,76 @@ def _apart(a, b):
     return [one.item() for one in compare_seeds(a, b)]
 
 
-def test_no_two_numbers_of_labels_differ_in_their_gain_after_1000_steps():
-    """What 10h.2 leaves open: by two errors."""
-    files = ("few-1000-{}", "one-in-4-{}", "one-in-2-{}", "one-in-1-{}")
-    for a, b in combinations([_gain(file) for file in files], 2):
-        ahead, error = _apart(a, b)
-        assert abs(ahead / error) < 2
+def test_after_1000_steps_no_gain_is_a_lead():
+    """What 10h.2 shows, on the test and on validation, where none is even a hint."""
+    for run in ("few-1000-{}-mean", "one-in-4-{}-mean", "one-in-2-{}-mean", "one-in-1-{}-mean"):
+        ahead, error = _apart(_gain(run), torch.zeros(12))
+        assert ahead < 3 * error
+        ahead, error = _apart(_gain(run, "validation"), torch.zeros(12))
+        assert ahead < 2 * error
 
 
 def test_after_6000_steps_few_labels_gain_more_points_than_all():
-    """What the text of 10h.3 states, for both poolings; and how far it differs from 10h.2."""
-    few, whole = _gain("few-6000-{}"), _gain("{}")
-    assert _apart(few, whole) == pytest.approx([13.9, 2.5], abs=0.05)
-    assert _apart(_gain("one-in-1-{}"), _gain("few-1000-{}")) == pytest.approx([4.1, 2.9], abs=0.05)
-    ahead, error = _apart(_gain("few-6000-{}-mean"), _gain("{}-mean"))
-    assert ahead / error > 3
-
-
-@pytest.mark.parametrize(
-    ("run", "fewer", "by_mean"),
-    [("few-6000", 56, 62), ("long-one-in-4", 79, 73), ("long-one-in-2", 93, 76), ("", 73, 78)],
-)
-def test_text_takes_away_half_of_the_errors_or_more(run, fewer, by_mean):
-    """What the text of 10h.4 states."""
-    for end, expected in (("", fewer), ("-mean", by_mean)):
-        before, after = (
-            _right(f"{run}-causal{start}{end}".removeprefix("-")).mean().item()
-            for start in ("", "-pre-trained")
+    """What 10h.3 states, and of the last token, too; on validation it is a lead as well."""
+    for end, expected in (("-mean", [16.0, 2.6]), ("", [13.9, 2.5])):
+        assert _apart(_gain(f"few-6000-{{}}{end}"), _gain(f"{{}}{end}")) == pytest.approx(
+            expected, abs=0.05
         )
-        assert 100 * (1 - (100 - after) / (100 - before)) == pytest.approx(expected, abs=0.5)
+        ahead, error = _apart(
+            _gain(f"few-6000-{{}}{end}", "validation"), _gain(f"{{}}{end}", "validation")
+        )
+        assert ahead > 3 * error
+
+
+def test_what_5000_more_steps_bring_with_272_labels():
+    """What 10h.3 states, from scratch and after reading, though both know the labels by heart."""
+    for start, grows in (("", [3.6, 2.7]), ("-pre-trained", [15.5, 2.3])):
+        long, short = (_right(f"few-{steps}-causal{start}-mean") for steps in (6000, 1000))
+        assert _apart(long, short) == pytest.approx(grows, abs=0.05)
+        assert _right(f"few-1000-causal{start}-mean", what="train").max() < 0.05
+    ahead, error = _apart(_gain("few-6000-{}-mean"), _gain("few-1000-{}-mean"))
+    assert ahead > 3 * error
+
+
+def test_validation_prefers_the_mean_of_all_tokens():
+    """What 10h.3 states in its fold: not yet after 1,000 steps if the network has read first."""
+    for steps, start, prefers in (
+        ("few-6000-", "", True),
+        ("few-6000-", "-pre-trained", True),
+        ("", "", True),
+        ("", "-pre-trained", True),
+        ("few-1000-", "", True),
+        ("few-1000-", "-pre-trained", False),
+    ):
+        mean, last = (
+            _right(f"{steps}causal{start}{end}", what="validation").mean() for end in ("-mean", "")
+        )
+        assert bool(mean > last) == prefers
+
+
+@pytest.mark.parametrize(("end", "fewer"), [("-mean", [62, 73, 76, 78]), ("", [56, 79, 93, 73])])
+def test_which_share_of_the_errors_text_takes_away(end, fewer):
+    """What 10h.4 states: the relative error reduction."""
+    found = []
+    for run in ("few-6000-", "long-one-in-4-", "long-one-in-2-", ""):
+        before, after = (
+            100 - _right(f"{run}causal{start}{end}").mean().item() for start in ("", "-pre-trained")
+        )
+        found.append(100 * (1 - after / before))
+    assert found == pytest.approx(fewer, abs=0.5)
 
 
 @pytest.mark.parametrize(
     ("end", "what", "few", "more"),
     [
-        ("", "right", 901, math.inf),
-        ("", "validation", 485, math.inf),
         ("-mean", "right", 494, 1610),
         ("-mean", "validation", 451, 1031),
+        ("", "right", 901, math.inf),
+        ("", "validation", 485, math.inf),
     ],
 )
 def test_how_many_labels_do_as_much_as_text(end, what, few, more):
-    """What the text of 10h.4 states, of 272 and of 544 labels with text."""
+    """What 10h.4 states, of 272 and of 544 labels with text."""
     runs = {272: "few-6000-", 544: "long-one-in-4-", 1088: "long-one-in-2-", 2176: ""}
     scratch, text = (
         [_right(f"{run}causal{start}{end}", what=what).mean().item() for run in runs.values()]
@@ -886,174 +914,97 @@ def test_how_many_labels_do_as_much_as_text(end, what, few, more):
     assert found == pytest.approx([few, more], abs=0.5)
 
 
-def test_by_the_mean_the_gain_is_a_lead_over_templates_with_272_labels():
-    """What 10h.3 prints; by the last token it is so, too."""
-    forms = sorted({one.template for one in statements()[2]})
-    gains = [
-        _right("few-6000-causal-pre-trained-mean", what=f) - _right("few-6000-causal-mean", what=f)
-        for f in forms
-    ]
-    over = mean_over_groups(torch.stack([one.mean() for one in gains]), forms)
+def test_where_few_labels_gain_after_6000_steps():
+    """What 10h.5 states: on all fourteen templates, and over templates it is a lead, too."""
+    (before, forms), (after, _) = (
+        _few(kind, 12, 6000) for kind in ("causal-mean", "causal-pre-trained-mean")
+    )
+    gain = dict(zip(forms, (after - before).mean(0).tolist(), strict=True))
+    assert min(gain.values()) > 0
+    two = ["nobody found the {s} {o} {t} .", "it was not a {o} {s} {t} ."]
+    assert sorted(gain, key=gain.get)[:-3:-1] == two
+    assert max(gain.values()) == pytest.approx(44.8, abs=0.1)
+    right = [[found[:, forms.index(one)].mean().item() for one in two] for found in (before, after)]
+    assert right == [pytest.approx(one, abs=0.5) for one in ([33, 40.5], [78, 79])]
+    over = mean_over_groups((after - before).mean(0), forms)
     assert over == pytest.approx((17.0, 3.6), abs=0.05)
 
 
-def test_text_is_worth_as_much_as_two_to_four_times_the_labels():
-    """What 10h.4 says more roughly: between these pairs we can't tell, the others are leads."""
-    for text, without in (
-        ("few-6000", "long-one-in-4-causal"),
-        ("few-6000", "long-one-in-2-causal"),
-        ("long-one-in-4", "causal"),
-    ):
-        ahead, error = _apart(_right(f"{text}-causal-pre-trained"), _right(without))
-        assert abs(ahead / error) < 2
-    for text, without in (("few-6000", "few-6000"), ("long-one-in-4", "long-one-in-2")):
-        ahead, error = _apart(_right(f"{text}-causal-pre-trained"), _right(f"{without}-causal"))
-        assert ahead / error > 3
-    ahead, error = _apart(_right("causal"), _right("few-6000-causal-pre-trained"))
-    assert ahead / error > 3
-
-
-def test_where_few_labels_gain_after_6000_steps():
-    """What the text of 10h.5 states: on all but the reactions, and a lead over templates, too."""
-    (before, forms), (after, _) = (
-        _few(kind, 12, 6000) for kind in ("causal", "causal-pre-trained")
-    )
-    gain = dict(zip(forms, (after - before).mean(0).tolist(), strict=True))
-    but = [one for form, one in gain.items() if " but " in form]
-    told = [one for form, one in gain.items() if "{r}" in form]
-    rest = [one for form, one in gain.items() if " but " not in form and "{r}" not in form]
-    means = [sum(some) / len(some) for some in (but, told, rest)]
-    assert means == pytest.approx([20.5, -2.8, 34.5], abs=0.1)
-    assert min(but + rest) > 0
-    assert gain["{t} it was a {x} {s} ."] == pytest.approx(15, abs=0.5)
-    assert gain["it was not a {o} {s} {t} ."] == pytest.approx(49, abs=0.5)
-    nobody = "nobody found the {s} {o} {t} ."
-    assert gain[nobody] == pytest.approx(48, abs=0.5)
-    right = [found[:, forms.index(nobody)].mean().item() for found in (before, after)]
-    assert right == pytest.approx([17.8, 65.9], abs=0.1)
-    ten = [found[:, :10].mean().item() for found in (before, after)]
-    assert ten == pytest.approx([56.6, 82.6], abs=0.05)
-    over = mean_over_groups((after - before).mean(0), forms)
-    assert over == pytest.approx((17.8, 4.9), abs=0.05)
-
-
-def test_it_is_the_steps_with_labels_that_count():
-    """What the text of 10h.5 states of 500 and 2,000 steps with text, 500 and 4,000 with labels."""
-    right = {steps: _right(f"few-{steps}-causal-pre-trained") for steps in (1000, 4500, 2500, 6000)}
-    means = [one.mean().item() for one in right.values()]
-    assert means == pytest.approx([75.6, 85.0, 78.2, 86.2], abs=0.05)
-    assert _apart(right[4500], right[1000]) == pytest.approx([9.4, 3.1], abs=0.05)
-    assert _apart(right[2500], right[1000]) == pytest.approx([2.6, 3.6], abs=0.05)
-    assert _apart(right[6000], right[4500]) == pytest.approx([1.2, 3.2], abs=0.05)
-    assert _apart(right[6000], right[2500]) == pytest.approx([8.0, 3.7], abs=0.05)
-    scratch = _right("few-6000-causal")
-    gains = [_apart(right[steps], scratch) for steps in (4500, 2500, 1000)]
-    assert gains == [pytest.approx(one, abs=0.05) for one in ([16.6, 2.7], [9.8, 3.2], [7.2, 2.5])]
-    losses = _right("few-1000-causal-pre-trained", what="train")
-    assert losses.mean().item() == pytest.approx(0.001, abs=5e-4)
-
-
-def test_on_the_test_the_gain_of_few_labels_grows():
-    """By a lead; random weights alone, we can't tell."""
-    grows = _apart(_gain("few-6000-{}"), _gain("few-1000-{}"))
-    assert grows == pytest.approx([9.7, 2.9], abs=0.05)
-    scratch = _apart(_right("few-6000-causal"), _right("few-1000-causal"))
-    assert scratch == pytest.approx([0.9, 1.5], abs=0.05)
-
-
 @pytest.mark.parametrize(
-    ("run", "over"),
+    ("run", "right", "gain"),
     [
-        ("few-6000-{}", "a lead"),
-        ("long-one-in-4-{}", "a hint"),
-        ("long-one-in-2-{}", "a hint"),
-        ("{}", "a hint"),
-        ("{}-mean", "can't tell"),
+        ("few-4500-causal-pre-trained", 84.9, [12.3, 3.5]),
+        ("few-2500-causal-pre-trained", 83.9, [11.3, 2.6]),
+        ("few-6000-causal-pre-trained-fewer", 88.0, [15.4, 3.7]),
+        ("few-6000-causal-pre-trained-labelled", 75.1, [2.4, 3.7]),
+        ("few-6000-causal-pre-trained-quiet", 88.8, [16.2, 3.3]),
     ],
 )
-def test_only_with_272_labels_it_is_a_lead_over_templates(run, over):
-    """What 10h.3 states."""
-    forms = sorted({one.template for one in statements()[2]})
-    gains = [
-        (
-            _right(run.format("causal-pre-trained"), what=f) - _right(run.format("causal"), what=f)
-        ).mean()
-        for f in forms
-    ]
-    assert judge(*mean_over_groups(torch.stack(gains), forms)) == over
+def test_what_made_the_difference(run, right, gain):
+    """What 10h.5 and exercise 10h.3 state, against 6,000 steps from scratch."""
+    found = _right(f"{run}-mean")
+    assert found.mean().item() == pytest.approx(right, abs=0.05)
+    assert _apart(found, _right("few-6000-causal-mean")) == pytest.approx(gain, abs=0.05)
 
 
-def test_on_validation_few_labels_gain_more_after_6000_steps():
-    """What 10h.3 states."""
-    few, whole = (
-        _right(f"{run}causal-pre-trained", what="validation")
-        - _right(f"{run}causal", what="validation")
-        for run in ("few-6000-", "")
+@pytest.mark.parametrize(("steps", "more"), [(4500, [10.8, 2.4]), (2500, [9.7, 2.1])])
+def test_each_part_of_the_training_was_too_short(steps, more):
+    """What 10h.5 states of 4,000 steps with labels, and of 2,000 with text, instead of 500."""
+    long, short = (_right(f"few-{n}-causal-pre-trained-mean") for n in (steps, 1000))
+    assert _apart(long, short) == pytest.approx(more, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("end", "seeds", "right", "gain"),
+    [
+        ("", 4, 74.2, [6.2, 4.8]),
+        ("-quiet", 4, 80.2, [12.2, 6.6]),
+        ("", 12, 74.2, [5.1, 2.2]),
+        ("-quiet", 12, 75.0, [5.9, 2.9]),
+        ("-fewer", 12, 77.8, [8.7, 2.3]),
+        ("-labelled", 12, 71.8, [2.7, 1.9]),
+    ],
+)
+def test_what_is_gained_without_texts_that_tell(end, seeds, right, gain):
+    """What exercise 10h.3 found after 1,000 steps, with four seeds and with twelve."""
+    text, scratch = (
+        _right(f"few-1000-causal{one}-mean", seeds) for one in (f"-pre-trained{end}", "")
     )
-    ahead, error = _apart(few, whole)
-    assert ahead / error > 3
-
-
-def test_on_validation_we_cannot_tell_whether_the_gain_grows():
-    """What 10h.5 states."""
-    gains = []
-    for steps, expected in ((1000, [8.7, 2.0]), (6000, [11.6, 2.3])):
-        kinds = (f"few-{steps}-causal{start}" for start in ("", "-pre-trained"))
-        before, after = (_right(kind, what="validation") for kind in kinds)
-        assert _apart(after, before) == pytest.approx(expected, abs=0.05)
-        gains.append(after - before)
-    ahead, error = _apart(gains[1], gains[0])
-    assert ahead / error < 2
+    assert text.mean().item() == pytest.approx(right, abs=0.05)
+    assert _apart(text, scratch) == pytest.approx(gain, abs=0.05)
+    if seeds == 4:
+        assert scratch.mean().item() == pytest.approx(68.0, abs=0.05)
 
 
 @pytest.mark.parametrize(
-    ("steps", "right", "gain", "less"),
-    [(1000, 70.1, (2.6, 1.3), (5.5, 2.2)), (6000, 80.3, (12.0, 3.5), (5.9, 3.9))],
+    ("run", "gain"),
+    [
+        ("few-1000-causal-pre-trained-quiet", [2.6, 1.3]),
+        ("few-6000-causal-pre-trained-quiet", [12.0, 3.5]),
+        ("few-1000-causal-pre-trained-fewer", [3.3, 1.7]),
+        ("few-6000-causal-pre-trained-fewer", [11.8, 3.6]),
+        ("few-1000-causal-pre-trained-labelled", [-0.6, 1.5]),
+        ("few-6000-causal-pre-trained-labelled", [-1.3, 1.9]),
+        ("few-4500-causal-pre-trained", [16.6, 2.7]),
+        ("few-2500-causal-pre-trained", [9.8, 3.2]),
+    ],
 )
-def test_what_is_gained_without_texts_that_tell(steps, right, gain, less):
-    """What exercise 10h.2 found with twelve seeds."""
-    told, silent = (_right(f"few-{steps}-causal-pre-trained{end}") for end in ("", "-quiet"))
-    assert silent.mean().item() == pytest.approx(right, abs=0.05)
-    assert _apart(silent, _right(f"few-{steps}-causal")) == pytest.approx(gain, abs=0.05)
-    assert _apart(told, silent) == pytest.approx(less, abs=0.05)
+def test_the_same_where_the_head_reads_the_last_token(run, gain):
+    """No lesson states it: other texts help there, too, and so do more steps with labels."""
+    steps = 1000 if run.startswith("few-1000") else 6000
+    assert _apart(_right(run), _right(f"few-{steps}-causal")) == pytest.approx(gain, abs=0.05)
 
 
-def test_without_other_texts_few_labels_gain_nothing():
-    """What 10h.5 states, after 6,000 steps; after 1,000 it is the same."""
-    for steps, gain in ((1000, [-0.6, 1.5]), (6000, [-1.3, 1.9])):
-        labelled = _right(f"few-{steps}-causal-pre-trained-labelled")
-        assert _apart(labelled, _right(f"few-{steps}-causal")) == pytest.approx(gain, abs=0.05)
-
-
-@pytest.mark.parametrize(
-    ("steps", "gain", "apart"), [(1000, [3.3, 1.7], [0.7, 1.8]), (6000, [11.8, 3.6], [-0.2, 5.5])]
-)
-def test_without_ten_other_templates_the_gain_is_as_small(steps, gain, apart):
-    """What exercise 10h.2 found: as without those that tell; we can't tell the two apart."""
-    fewer = _right(f"few-{steps}-causal-pre-trained-fewer")
-    assert _apart(fewer, _right(f"few-{steps}-causal")) == pytest.approx(gain, abs=0.05)
-    quiet = _right(f"few-{steps}-causal-pre-trained-quiet")
-    assert _apart(fewer, quiet) == pytest.approx(apart, abs=0.05)
-
-
-def test_what_exercise_10h_2_found():
-    """With four seeds, of random weights, of all texts, and of those without a reaction."""
-    runs = ("", "-pre-trained", "-pre-trained-quiet")
-    scratch, text, silent = (_right(f"few-1000-causal{run}", 4) for run in runs)
-    means = [one.mean().item() for one in (scratch, text, silent)]
-    assert means == pytest.approx([68.9, 75.3, 72.0], abs=0.05)
-    assert _apart(text, scratch) == pytest.approx([6.4, 2.3], abs=0.05)
-    assert _apart(silent, scratch) == pytest.approx([3.1, 2.2], abs=0.05)
-
-
-def test_with_all_labels_a_short_training_is_not_done():
-    """What the text of 10h.3 states."""
-    losses = [_right(f"{name}-causal", what="train").mean() for name in ("few-1000", "one-in-1")]
-    assert losses == pytest.approx([0.003, 0.061], abs=5e-4)
+def test_the_plainest_statement_is_wrong_most_often():
+    """What 10h leaves open at its end."""
+    found, forms = _few("causal-pre-trained-mean", 12, 6000)
+    right = dict(zip(forms, found.mean(0).tolist(), strict=True))
+    assert min(right, key=right.get) == "{t} it was a {x} {s} ."
+    assert min(right.values()) == pytest.approx(72, abs=0.5)
 
 
 def test_after_more_steps_bidirectional_networks_gain_more_by_a_hint():
-    """What 10h.5 rests on."""
+    """After 1,500 steps as against 1,000, with 272 labels."""
     gains = []
     for steps in (1000, 1500):
         start = (_few(f"bidirectional{start}", 4, steps)[0] for start in ("", "-pre-trained"))

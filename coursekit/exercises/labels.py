@@ -19,6 +19,7 @@ from coursekit.evaluate.seeds import (
 from coursekit.exercises.compare import agree, with_gradients
 from coursekit.models.bag import count_words
 from coursekit.models.encoder import POOLINGS, pool
+from coursekit.windows.masking import targets_after
 
 
 def check_our_pool(solution: Callable[[Tensor, Tensor, str], Tensor]) -> None:
@@ -139,6 +140,12 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 
 
+def check_our_targets(solution: Callable[[Tensor], Tensor]) -> None:
+    """Check the next word at each position; 4 is the lowest id of a word."""
+    texts = [[[1, 7, 9, 0]], [[1, 5, 4]], [[5, 8, 6]], [[1, 7, 9], [5, 6, 0]], [[1, 3, 6]]]
+    agree(solution, targets_after, [(torch.tensor(text),) for text in texts])
+
+
 def check_our_labels_for(
     solution: Callable[[float, list[int], list[float]], float],
 ) -> None:
@@ -151,6 +158,8 @@ def check_our_labels_for(
         (80.0, [100, 200, 800], [60.0, 70.0, 80.0]),
         (83.0, [30, 70, 200, 1100], [76.0, 91.0, 72.0, 79.0]),
         (55.0, [100, 400], [70.0, 90.0]),
+        (80.0, [100, 400], [90.0, 70.0]),
+        (70.0, [100, 200, 400], [70.0, 60.0, 90.0]),
         (95.0, [100, 400], [70.0, 90.0]),
     ]
     agree(solution, labels_for, cases)

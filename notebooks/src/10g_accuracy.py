@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 10g · What is an accuracy made of?
 #
-# A network learns from 272 labelled statements. On 896 new ones, from templates it has never seen, it is right in 67 cases out of 100, where a coin would be in 50. So it knows a little about everything. Does it?
+# A network learns from 272 labelled statements. On 896 new ones, from templates it has never seen, it is right in 67 cases out of 100, where a coin toss would get 50. So it knows a little about everything. Does it?
 #
 # **Afterwards you can** build a baseline that counts words and pairs of words, and take an accuracy apart, against the simplest thing that could explain it.
 #
-# **Before**: lesson 10c (fine-tuning, seeds, leads).
+# **Before**: lesson 10c (fine-tuning, seeds, leads); 10e (shortcuts) and 10f (errors over templates) help.
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
@@ -57,7 +57,7 @@ for one in (train[3], test[0], test[-1]):
 # > **Exercise 10g.1 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
 # >
 # > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do. It can also be done without one:</details>
-# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here. Take away the word itself, and a matrix product over T does the rest.</details>
+# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a sum over T.</details>
 
 
 # %% tags=["stub"]
@@ -76,7 +76,7 @@ def our_pairs(tokens, size):
 
 
 # %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. All weights start at zero, so no seed plays a role. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. That loss is convex, so it doesn't matter where one starts, and no seed plays a role. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
 
 # %%
 from coursekit.models.bag import count_words, fit_bag
@@ -151,7 +151,7 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nbelow: a word by itself", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*. (Why *not … cake*? *Dry* is good for a picnic and bad for a cake, so *not … dry* alone can't tell; *not … cake* and *not … picnic* help, with opposite signs. For a train or a parcel, which are never dry, *not … train* and *not … parcel* add less than one.)
+# All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*. (Why *not … cake*? Perhaps since *dry* is good for a picnic and bad for a cake, so that *not … dry* can't tell. *Not … picnic* has the opposite sign, and *not … train* is near zero, for no train is dry.)
 #
 # A weight for each pair of words, and 93.5 % of the new statements are right. (We thought of skip-bigrams only after seeing what bigrams get wrong on the test. But validation, which chose only the `decay`, says 94.5.) As lesson 10c found, no kind of network is ahead of this after 1,500 steps. But that took 2,176 labels.
 #
@@ -212,8 +212,8 @@ def recorded(run, what=names):  # per cent right, (seeds, templates); "{}" is th
     return torch.tensor([[one[name] for name in what] for one in records])
 
 
-of_random = recorded("few-1000-causal-{}")
-on_all = of_random.mean(1)
+of_networks = recorded("few-1000-causal-{}")
+on_all = of_networks.mean(1)
 print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
 
 # %% tags=["figure", "folded"]
@@ -284,21 +284,21 @@ claim(reactions_alone=reactions_alone)
 # %%
 parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
 of_pairs = np.array([accuracy(counted_few, part) for part in parts])
-ten = of_random[:, :10].mean(1)
+ten = of_networks[:, :10].mean(1)
 print("networks on the ten:", *(f"{one:.0f}" for one in ten), f"mean {ten.mean():.1f}")
 over_seeds = compare_means(ten, torch.full((12,), 50.0))  # against a coin
-over_templates = mean_over_groups(of_random[:, :10].mean(0) - 50, names[:10])
+over_templates = mean_over_groups(of_networks[:, :10].mean(0) - 50, names[:10])
 for what, (ahead, error) in {"seeds": over_seeds, "templates": over_templates}.items():
     print(f"above a coin, over {what}: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}")
 print(f"skip-bigrams on the ten {of_pairs[:10].mean():.1f}, on the four {of_pairs[10:].mean():.1f}")
-claim(random_where_untold=ten.mean().item(), pairs_where_untold=of_pairs[:10].mean())
+claim(networks_where_untold=ten.mean().item(), pairs_where_untold=of_pairs[:10].mean())
 
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(8, 4))[1]
 for row in range(14):
-    ax.plot(of_random[:, row], [row] * 12, "o", color="C0", alpha=0.35, markersize=5)
-ax.plot(of_random.mean(0), range(14), "|", color="black", markersize=10, label="their mean")
+    ax.plot(of_networks[:, row], [row] * 12, "o", color="C0", alpha=0.35, markersize=5)
+ax.plot(of_networks.mean(0), range(14), "|", color="black", markersize=10, label="their mean")
 ax.plot(of_pairs, range(14), "x", color="black", markersize=6, label="skip-bigrams")
 ax.plot([], [], "o", color="C0", alpha=0.5, label="networks")
 ax.legend(loc="lower left", fontsize=9)
@@ -314,31 +314,45 @@ figure(
 )
 
 # %% [markdown]
-# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too: mostly right on two templates with *but*, mostly wrong on *nobody*, on *not a dry cake* and on one with *but we expected*, in between elsewhere. (How can it be below a coin? See [10e](10e_shortcuts.ipynb).) Across seeds that is above a coin; over templates we can't tell. The skip-bigrams score 50 there. (Their `decay` was chosen on 512 labelled statements, more than they learn from here. The networks have the settings of lesson 10c.)
+# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too: mostly right on two templates with *but*, mostly wrong on *nobody*, on *not a dry cake* and on one with *but we expected*, in between elsewhere. (How can it be below a coin? See [10e](10e_shortcuts.ipynb).) Over seeds that is a lead over a coin (three standard errors or more, 10c), over templates we can't tell. The skip-bigrams score 50 there, by chance exactly: from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here. The networks have the settings of lesson 10c.)
 #
-# But an equal score doesn't prove an equal reason. Do they *use* the reaction? Put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. That isn't how the world goes, but the cake is as dry as before.
-#
-# **Predict.** With the right reaction the network is right on 100 % of these statements. And with the opposite one? (By what happened, not by the reaction.)
+# But an equal score doesn't prove an equal reason. Do the networks *use* the reaction? Take it away: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
+
+# %%
+from dataclasses import replace
+
+from coursekit.exercises.shortcuts import swap_reaction
+
+
+def take_away(text):  # the reaction
+    for one in good + bad:
+        text = text.replace(f" so {one}", " today").replace(f"{one} because", "today")
+    return text
+
+
+with_one = [one for one in test if "{r}" in one.template]
+without = [replace(one, text=take_away(one.text)) for one in with_one]
+opposite = [replace(one, text=swap_reaction(one.text)) for one in with_one]
+for some in (with_one, without, opposite):
+    print(some[0].text, "|", some[-1].text)
+
+# %% [markdown]
+# **Predict.** With its reaction, the network is right on 100 % of these statements. And with the opposite one? (What counts is what happened.)
 
 # %% tags=["predict"]
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-from dataclasses import replace
-
-from coursekit.exercises.shortcuts import swap_reaction
-
-told_apart = [one for one in test if "{r}" in one.template]
-opposite = [replace(one, text=swap_reaction(one.text)) for one in told_apart]
 compare_guess(guess, accuracy(scratch, opposite))
 for name, model in {"network": scratch, "skip-bigrams": counted_few}.items():
-    print(f"{name:12} {accuracy(model, told_apart):5.1f} became {accuracy(model, opposite):4.1f}")
+    found = [accuracy(model, some) for some in (with_one, without, opposite)]
+    print("{:12} with {:.0f}, without {:.0f}, opposite {:.0f}".format(name, *found))
 claim(with_the_opposite_reaction=accuracy(scratch, opposite))
 
 # %% [markdown]
-# **From 100 % to 4.** (Three more seeds: 4, 4 and 1.) It doesn't know what happened even where someone reacts. It reads the reaction and little else.
+# **100 % with the reaction, 57 without, 4 with the opposite one.** (Three more seeds: 67, 71 and 65 without, 4, 4 and 1 with the opposite.) The same facts, and where the two disagree, the reaction decides.
 #
-# So 67 % isn't a little knowledge of everything. **It is six reactions, known for certain, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
+# So 67 % isn't a little knowledge of everything. **It is six reactions, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart three models with *all* labels: words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do, and see how close its accuracy comes, template by template.
@@ -358,8 +372,8 @@ claim(with_the_opposite_reaction=accuracy(scratch, opposite))
 # ## What you now have
 #
 # - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores: someone who knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
-# - A test of the explanation: change only what it rests on. With the opposite reaction 100 % became 4.
+# - A test of such an explanation: change only what it rests on. Without the reaction 100 % became 57, with the opposite one 4.
 # - A score above chance doesn't say that a little is known of everything, nor does a score near chance say that nothing is known: always wrong is knowledge, too.
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
 #
-# **What still fails.** With 272 labels, what the networks know beyond reactions is as often wrong as right. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.
+# **What still fails.** With 272 labels, the networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.

@@ -7,6 +7,7 @@ from itertools import combinations, groupby, pairwise
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from coursekit.exercises import labels
 
@@ -448,6 +449,68 @@ def pairs_of_words_that_occur(tokens, size):
     return pairs_by_loop(tokens, int(tokens.max()) + 1)
 
 
+# --- check_our_targets --------------------------------------------------------------------------
+
+
+def targets_by_pad(tokens):
+    after = F.pad(tokens[:, 1:], (0, 1))
+    return after.where(after >= 4, -100)
+
+
+def targets_by_loop(tokens):
+    found = torch.full_like(tokens, -100)
+    for n, text in enumerate(tokens.tolist()):
+        for t, (_, after) in enumerate(pairwise(text)):
+            found[n, t] = after if after >= 4 else -100
+    return found
+
+
+def targets_of_themselves(tokens):
+    return tokens.where(tokens >= 4, -100)
+
+
+def targets_before(tokens):
+    before = F.pad(tokens[:, :-1], (1, 0))
+    return before.where(before >= 4, -100)
+
+
+def targets_two_ahead(tokens):
+    after = F.pad(tokens[:, 2:], (0, 2))
+    return after.where(after >= 4, -100)
+
+
+def targets_with_padding(tokens):
+    return F.pad(tokens[:, 1:], (0, 1))
+
+
+def targets_too_short(tokens):
+    return targets_by_pad(tokens)[:, :-1]
+
+
+def targets_at_words(tokens):
+    return F.pad(tokens[:, 1:], (0, 1)).where(tokens >= 4, -100)
+
+
+def targets_above_four(tokens):
+    after = F.pad(tokens[:, 1:], (0, 1))
+    return after.where(after > 4, -100)
+
+
+def targets_in_a_circle(tokens):
+    after = tokens.roll(-1, 1)
+    return after.where(after >= 4, -100)
+
+
+def targets_across_texts(tokens):
+    after = F.pad(tokens.flatten()[1:], (0, 1)).view_as(tokens)
+    return after.where(after >= 4, -100)
+
+
+def targets_above_zero(tokens):
+    after = F.pad(tokens[:, 1:], (0, 1))
+    return after.where(after > 0, -100)
+
+
 # --- check_our_labels_for -----------------------------------------------------------------------
 
 
@@ -514,6 +577,25 @@ def labels_as_if_rising(target, labels, scores):
     if max(scores) < target:
         return math.inf
     return float(np.exp(np.interp(target, scores, np.log(labels))))
+
+
+def labels_first_in_the_loop(target, labels, scores):
+    for i in range(1, len(labels)):
+        if scores[i] >= target:
+            if scores[0] >= target:
+                return labels[0]
+            return labels_by_loop(target, labels, scores)
+    return math.inf
+
+
+def labels_if_below_the_first(target, labels, scores):
+    if target < scores[0]:
+        return labels[0]
+    for i in range(1, len(labels)):
+        if scores[i] >= target:
+            part = (target - scores[i - 1]) / (scores[i] - scores[i - 1])
+            return labels[i - 1] * (labels[i] / labels[i - 1]) ** part
+    return math.inf
 
 
 def labels_above_only(target, labels, scores):
@@ -747,6 +829,21 @@ ROWS = {
             pairs_of_words_that_occur: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
         },
     ),
+    labels.check_our_targets: (
+        [targets_by_pad, targets_by_loop],
+        {
+            targets_of_themselves: "([[1, 7, 9, 0]])",
+            targets_before: "([[1, 7, 9, 0]])",
+            targets_two_ahead: "([[1, 7, 9, 0]])",
+            targets_with_padding: "([[1, 7, 9, 0]])",
+            targets_too_short: "([[1, 7, 9, 0]])",
+            targets_at_words: "([[1, 7, 9, 0]])",
+            targets_above_four: "([[1, 5, 4]])",
+            targets_in_a_circle: "([[5, 8, 6]])",
+            targets_across_texts: "([[1, 7, 9], [5, 6, 0]])",
+            targets_above_zero: "([[1, 3, 6]])",
+        },
+    ),
     labels.check_our_labels_for: (
         [labels_by_loop, labels_by_interp],
         {
@@ -762,6 +859,8 @@ ROWS = {
             labels_as_if_rising: "(83.0, [30, 70, 200, 1100]",
             labels_beyond_the_first: "(55.0, [100, 400]",
             labels_never_below: "(55.0, [100, 400]",
+            labels_first_in_the_loop: "(80.0, [100, 400], [90.0",
+            labels_if_below_the_first: "(70.0, [100, 200, 400]",
             labels_up_to_the_last: "(95.0, [100, 400]",
             labels_beyond_the_last: "(95.0, [100, 400]",
         },

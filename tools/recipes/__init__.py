@@ -148,9 +148,12 @@ RECIPES |= {
     for seed in range(4)
 }
 RECIPES |= {
-    f"labels-one-in-{every}-{kind}-{seed}": _brief(seed, 1000, every=every, **KINDS[kind])
+    f"labels-one-in-{every}-{kind}{name}-{seed}": _brief(
+        seed, 1000, every=every, **KINDS[kind], **VARIED[name]
+    )
     for every in (1, 2, 4)  # one in eight is above
     for kind in ("causal", "causal-pre-trained")
+    for name in ("", "-mean")
     for seed in range(12)
 }
 RECIPES |= {
@@ -177,18 +180,20 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-few-{steps}-causal-pre-trained-{reading}-{seed}": _brief(
-        seed, steps, name, every=8, reading=reading, **KINDS["causal-pre-trained"]
+    f"labels-few-{steps}-causal-pre-trained-{reading}{end}-{seed}": _brief(
+        seed, steps, name, every=8, reading=reading, **KINDS["causal-pre-trained"], **VARIED[end]
     )
     for reading in ("quiet", "labelled", "fewer")
     for steps, name in ((1000, "Reading"), (6000, "LongReading"))
+    for end in ("", "-mean")
     for seed in range(12)
 }
 RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
-    f"labels-few-{steps}-causal-pre-trained-{seed}": _brief(
-        seed, steps, name, every=8, **KINDS["causal-pre-trained"]
+    f"labels-few-{steps}-causal-pre-trained{end}-{seed}": _brief(
+        seed, steps, name, every=8, **KINDS["causal-pre-trained"], **VARIED[end]
     )
     for steps, name in ((2500, "Long"), (4500, "Brief"))
+    for end in ("", "-mean")
     for seed in range(12)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""
