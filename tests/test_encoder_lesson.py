@@ -469,19 +469,20 @@ def test_what_exercise_10g_3_found():
     )
 
 
-@pytest.mark.lesson
-def test_with_few_labels_networks_follow_the_opposite_reaction():
-    """What the text of 10g.3 states of seeds 1 to 3; and skip-bigrams always do."""
+def test_with_few_labels_skip_bigrams_follow_the_opposite_reaction():
+    """And without one they toss a coin; what 10g.3 makes of statements is what it says."""
     room = define("10g")
-    room |= dict(zip(("good", "bad"), map(list, REACTIONS), strict=True))
+    room["good"], room["bad"] = map(list, REACTIONS)
     told = [one for one in room["test"] if "{r}" in one.template]
     opposite = [replace(one, text=swap_reaction(one.text)) for one in told]
     without = [replace(one, text=room["take_away"](one.text)) for one in told]
     assert not any(tell_by_reaction(one.text) != 0.5 for one in without)
-    for model in [room["learn_labels"](seed) for seed in (1, 2, 3)]:
-        assert room["accuracy"](model, told) > 95
-        assert 50 < room["accuracy"](model, without) < 85
-        assert room["accuracy"](model, opposite) < 10
+    assert all(tell_by_reaction(one.text) == 1 - one.label for one in opposite)
+    made = {one.template.replace("so {r}", "{t}").replace("{r} because", "{t}") for one in told}
+    assert made & {one.template for one in room["train"]} == {
+        "it was a {x} {s} {t} .",
+        "{t} the {s} was not {o} .",
+    }
     counted = room["fit_best"]("far", room["few"])
     found = [room["accuracy"](counted, part) for part in (told, without, opposite)]
     assert found == pytest.approx([100, 54, 0], abs=2)

@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019). All statements here were written for this course.
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from itertools import combinations
@@ -76,7 +76,7 @@ def our_pairs(tokens, size):
 
 
 # %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. That loss is convex, so it doesn't matter where one starts, and no seed plays a role. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. That loss has only one minimum (it is *convex*), so it doesn't matter where one starts, and no seed plays a role. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
 
 # %%
 from coursekit.models.bag import count_words, fit_bag
@@ -129,7 +129,13 @@ def margin(*some):  # how much these words, in this order, speak for label 1
     return (logits[0, 1] - logits[0, 0]).item()
 
 
+def added(first, second):  # what the pair says beyond its words
+    return margin(first, second) - margin(first) - margin(second)
+
+
 print(f"all words and pairs together: {margin(*words):+.1f}")
+for thing in ("cake", "picnic", "train"):
+    print(f"not … {thing}: {added('not', thing):+.1f}")
 
 
 # %% tags=["figure", "folded"]
@@ -138,7 +144,7 @@ turns, alone = np.linspace(0, np.pi, 60), [margin(word) for word in words]
 for at, (word, weight) in enumerate(zip(words, alone, strict=True)):
     ax.text(at, -0.1, f"{word}\n{round(weight, 1) + 0.0:+.1f}", ha="center", va="top")
 for i, j in combinations(range(len(words)), 2):
-    weight = margin(words[i], words[j]) - alone[i] - alone[j]
+    weight = added(words[i], words[j])
     wide, color = abs(weight), "C0" if weight > 0 else "C3"
     x, y = (i + j) / 2 + (j - i) / 2 * np.cos(turns), 0.28 * (j - i) * np.sin(turns)
     ax.plot(x, y, color=color, linewidth=wide, alpha=0.75)
@@ -151,7 +157,7 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nbelow: a word by itself", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*. (Why *not … cake*? Perhaps since *dry* is good for a picnic and bad for a cake, so that *not … dry* can't tell. *Not … picnic* has the opposite sign, and *not … train* is near zero, for no train is dry.)
+# All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*. (Why *not … cake*? Perhaps since *dry* is good for a picnic and bad for a cake, so that *not … dry* can't tell. So *not … picnic* has the opposite sign, and *not … train* is small, for no train is dry.)
 #
 # A weight for each pair of words, and 93.5 % of the new statements are right. (We thought of skip-bigrams only after seeing what bigrams get wrong on the test. But validation, which chose only the `decay`, says 94.5.) As lesson 10c found, no kind of network is ahead of this after 1,500 steps. But that took 2,176 labels.
 #
@@ -228,7 +234,7 @@ ax.text(accuracy(counted_few, test), -0.6, "skip-bigrams", ha="center")
 ax.text(99.5, 0.55, "skip-bigrams, all labels", ha="right")
 ax.plot(on_test[2], 0, "x", color="0.5", markersize=9, markeredgewidth=2)
 ax.set(xlim=(45, 100), ylim=(-1, 1), yticks=[], xlabel="right on new statements (%)")
-ax.set_title("Recorded, 272 labels: a little knowledge of everything?", loc="right")
+ax.set_title("Recorded, 272 labels: all a little better than a coin", loc="right")
 figure("little", alt="Twelve dots from 61 to 70 per cent, between a coin's 50 and 93.5.")
 
 # %% [markdown]
@@ -314,7 +320,7 @@ figure(
 )
 
 # %% [markdown]
-# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too: mostly right on two templates with *but*, mostly wrong on *nobody*, on *not a dry cake* and on one with *but we expected*, in between elsewhere. (How can it be below a coin? See [10e](10e_shortcuts.ipynb).) Over seeds that is a lead over a coin (three standard errors or more, 10c), over templates we can't tell. The skip-bigrams score 50 there, by chance exactly: from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here. The networks have the settings of lesson 10c.)
+# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too: mostly right on two templates with *but*, mostly wrong on *nobody*, on *not a dry cake* and on one with *but we expected*, in between elsewhere. (How can it be below a coin? Who goes by *dry* and takes no notice of *nobody* is wrong every time, as single words were about *not a dry cake* in 10g.1.) Over seeds that is a lead over a coin (three standard errors or more, 10c), over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence: their templates range from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here. The networks have the settings of lesson 10c.)
 #
 # But an equal score doesn't prove an equal reason. Do the networks *use* the reaction? Take it away: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 
@@ -337,27 +343,33 @@ for some in (with_one, without, opposite):
     print(some[0].text, "|", some[-1].text)
 
 # %% [markdown]
-# **Predict.** With its reaction, the network is right on 100 % of these statements. And with the opposite one? (What counts is what happened.)
+# **Predict.** With its reaction, the network is right on 100 % of these statements. And with the opposite one? (What counts is what happened.) Train three more networks, and take the mean of the four.
 
 # %% tags=["predict"]
 guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
-compare_guess(guess, accuracy(scratch, opposite))
-for name, model in {"network": scratch, "skip-bigrams": counted_few}.items():
-    found = [accuracy(model, some) for some in (with_one, without, opposite)]
-    print("{:12} with {:.0f}, without {:.0f}, opposite {:.0f}".format(name, *found))
-claim(with_the_opposite_reaction=accuracy(scratch, opposite))
+networks = [scratch, *(learn_labels(seed) for seed in (1, 2, 3))]
+mean = np.mean([accuracy(model, opposite) for model in networks])
+compare_guess(guess, mean)
+print("right (%), mean of four networks: with the reaction, without, with the opposite one")
+for name in names[10:]:
+    found = []
+    for some in (with_one, without, opposite):
+        part = [one for one in some if one.template == name]
+        found.append(np.mean([accuracy(model, part) for model in networks]))
+    print(f"{fill_in(name):36}", *(f"{right:7.0f}" for right in found))
+claim(with_the_opposite_reaction=mean)
 
 # %% [markdown]
-# **100 % with the reaction, 57 without, 4 with the opposite one.** (Three more seeds: 67, 71 and 65 without, 4, 4 and 1 with the opposite.) The same facts, and where the two disagree, the reaction decides.
+# **With the opposite reaction 3 % are right.** The facts are the same. Without any reaction the networks are right about most of the plain statements, but with *not* no better than a coin. And where fact and reaction disagree, the reaction decides, even in the first row, where they know the fact. (*It was a tasty cake today* and *today the cake was not dry* are templates of training.)
 #
-# So 67 % isn't a little knowledge of everything. **It is six reactions, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
+# So 67 % isn't a little knowledge of everything. **It is six reactions, some simple facts, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart three models with *all* labels: words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do, and see how close its accuracy comes, template by template.
 # >
-# > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: four others, six with <em>but</em>, four with a reaction. All words for something good are in <code>coursekit.data.statements.DOMAINS</code>.</details>
+# > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction. That of a rule is counted as that of <code>by_reaction</code> was above. All words for something good are in <code>coursekit.data.statements.DOMAINS</code>.</details>
 #
 # |right (%), 2,176 labels|all|a reaction|six with *but*|*not*, *nobody*|plain|
 # |---|---|---|---|---|---|
@@ -372,8 +384,8 @@ claim(with_the_opposite_reaction=accuracy(scratch, opposite))
 # ## What you now have
 #
 # - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores: someone who knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
-# - A test of such an explanation: change only what it rests on. Without the reaction 100 % became 57, with the opposite one 4.
+# - A test of such an explanation: change only what it rests on. With the opposite reaction nearly 100 % became 3. (Such pairs are called *contrast sets*, Gardner et al. 2020.)
 # - A score above chance doesn't say that a little is known of everything, nor does a score near chance say that nothing is known: always wrong is knowledge, too.
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
 #
-# **What still fails.** With 272 labels, the networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.
+# **What still fails.** With 272 labels, these networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.

@@ -142,6 +142,14 @@ RECIPES |= {
     for name in ("", "-mean")
     for seed in range(12)
 }
+RECIPES |= {  # half as long, and twice
+    f"labels-few-{steps}-{kind}-mean-{seed}": _brief(
+        seed, steps, name, every=8, **KINDS[kind], **VARIED["-mean"]
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for steps, name in ((3000, "Half"), (12000, "Double"))
+    for seed in range(12)
+}
 RECIPES |= {
     f"labels-few-6000-{kind}-{seed}": _brief(seed, 6000, "Long", every=8, **KINDS[kind])
     for kind in ("bidirectional", "bidirectional-pre-trained")

@@ -72,6 +72,18 @@ class Long(Brief):
     PRE_TRAINING = 2000
 
 
+class Half(Brief):
+    """The same where a third of 3,000 steps may go into pre-training."""
+
+    PRE_TRAINING = 1000
+
+
+class Double(Brief):
+    """The same where a third of 12,000 steps may go into pre-training."""
+
+    PRE_TRAINING = 4000
+
+
 class Reading(Brief):
     """The same where pre-training reads only some of the training statements.
 
