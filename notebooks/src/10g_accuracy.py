@@ -362,7 +362,7 @@ for name in names[10:]:
 claim(with_the_opposite_reaction=mean)
 
 # %% [markdown]
-# **With the opposite reaction 3 % are right.** The facts are the same. Without any reaction the networks are right about most of the plain statements, but with *not* no better than a coin. And where fact and reaction disagree, the reaction decides, even in the first row, where they know the fact. (*It was a tasty cake today* and *today the cake was not dry* are templates of training.)
+# **With the opposite reaction 3 % go by the fact, 97 % by the reaction.** Without any reaction the networks are right about most of the plain statements, but with *not* no better than a coin. And where fact and reaction disagree, the reaction decides, even in the first row, where they know the fact. And one number is stranger than all: *today the cake was not dry* is a template of training, and they get 48 % of it. It isn't only new templates that they fail on. (The numbers without a reaction aren't those of the figure: all of them say *today*, half of the others *this time*.)
 #
 # So 67 % isn't a little knowledge of everything. **It is six reactions, some simple facts, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
 
@@ -384,7 +384,7 @@ claim(with_the_opposite_reaction=mean)
 # ## What you now have
 #
 # - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores: someone who knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
-# - A test of such an explanation: change only what it rests on. With the opposite reaction nearly 100 % became 3. (Such pairs are called *contrast sets*, Gardner et al. 2020.)
+# - A test of such an explanation: change only what it rests on. With the opposite reaction nearly 100 % became 3. (The field calls this a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
 # - A score above chance doesn't say that a little is known of everything, nor does a score near chance say that nothing is known: always wrong is knowledge, too.
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
 #
