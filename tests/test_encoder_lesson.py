@@ -489,6 +489,23 @@ def test_with_few_labels_skip_bigrams_follow_the_opposite_reaction():
 
 
 @pytest.mark.lesson
+def test_with_few_labels_networks_know_plain_facts_and_no_denials():
+    """What the text of 10g.3 states of seeds 0 to 3: 88, 45, 79 and 48 without a reaction."""
+    room = define("10g")
+    room["good"], room["bad"] = map(list, REACTIONS)
+    networks = [room["learn_labels"](seed) for seed in range(4)]
+    for form, low, high in (
+        ("it was a {x} {s} so {r} .", 75, 98),
+        ("it was not a {o} {s} so {r} .", 30, 62),
+        ("{r} because it was a {x} {s} .", 65, 92),
+        ("{r} because the {s} was not {o} .", 30, 62),
+    ):
+        part = [one for one in room["test"] if one.template == form]
+        part = [replace(one, text=room["take_away"](one.text)) for one in part]
+        assert low < np.mean([room["accuracy"](model, part) for model in networks]) < high
+
+
+@pytest.mark.lesson
 def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
     """Seeds 0 to 3: 52, 53, 54 and 49 per cent at the last token, 52, 55, 54, 53 on the mean."""
     room, (train, _, test) = define("10h"), statements()

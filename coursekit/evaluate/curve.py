@@ -10,8 +10,8 @@ def labels_for(target: float, labels: Sequence[int], scores: Sequence[float]) ->
 
     From one number of labels to the next the score is a straight line over the logarithm of their
     number. If the first number is enough, that is returned, and if no number is, infinity. What
-    two curves take for one score tells how many labels something else is worth: the effective data
-    transferred of Hernandez et al. (2021).
+    one curve takes for a score of another tells how many labels the other's advantage is worth;
+    less those that it has itself, it is the effective data transferred of Hernandez et al. (2021).
 
     Args:
         target: a score, in the unit of `scores`.

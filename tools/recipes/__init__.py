@@ -188,20 +188,24 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-few-{steps}-causal-pre-trained-{reading}{end}-{seed}": _brief(
-        seed, steps, name, every=8, reading=reading, **KINDS["causal-pre-trained"], **VARIED[end]
+    f"labels-few-{steps}-causal-pre-trained-{reading}-mean-{seed}": _brief(
+        seed,
+        steps,
+        name,
+        every=8,
+        reading=reading,
+        **KINDS["causal-pre-trained"],
+        **VARIED["-mean"],
     )
     for reading in ("quiet", "labelled", "fewer")
     for steps, name in ((1000, "Reading"), (6000, "LongReading"))
-    for end in ("", "-mean")
     for seed in range(12)
 }
 RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
-    f"labels-few-{steps}-causal-pre-trained{end}-{seed}": _brief(
-        seed, steps, name, every=8, **KINDS["causal-pre-trained"], **VARIED[end]
+    f"labels-few-{steps}-causal-pre-trained-mean-{seed}": _brief(
+        seed, steps, name, every=8, **KINDS["causal-pre-trained"], **VARIED["-mean"]
     )
     for steps, name in ((2500, "Long"), (4500, "Brief"))
-    for end in ("", "-mean")
     for seed in range(12)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""
