@@ -399,7 +399,10 @@ def test_a_notebook_whose_bands_changed_is_run_again(tiny, no_kernel):
     assert len(no_kernel.begun) == 2
 
 
-@pytest.mark.parametrize(("line", "again"), [("read_record('long')", True), ("1 + 1", False)])
+@pytest.mark.parametrize(
+    ("line", "again"),
+    [("read_record('long')", True), ("read_results('long', seeds=1)", True), ("1 + 1", False)],
+)
 def test_a_notebook_is_run_again_when_a_run_that_it_reads_is_recorded_anew(
     tiny, no_kernel, line, again
 ):

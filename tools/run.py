@@ -315,7 +315,7 @@ def _key(lesson: Lesson, made: NotebookNode) -> str:
         settings.device(),
         *_installed(),
     ]
-    if "read_record(" in code:
+    if re.search(r"read_(record|results)\(", code):
         runs = lesson.root / "notebooks" / "recorded"
         parts += [path.read_text("utf-8") for path in sorted(runs.glob("*.json"))]
     with suppress(SyntaxError):  # the run will say in which cell

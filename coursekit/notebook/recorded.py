@@ -6,11 +6,15 @@ test takes the first steps of each again and compares.
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +90,36 @@ def read_record(name: str, folder: Path | None = None) -> Record:
             f"{path} is damaged ({problem}): take it from the course's repository again, or make "
             f"the run in a clone by 'make record NAME={name}'"
         ) from None
+
+
+def read_results(
+    name: str, what: Sequence[str], *, seeds: int, folder: Path | None = None
+) -> Float[Tensor, "S K"]:
+    """Read what runs found that differ in their seed, those named NAME-0, NAME-1 and so on.
+
+    Args:
+        name: of their files, without the seed.
+        what: the names of K results.
+        seeds: how many, S, from 0 on.
+        folder: as of `read_record`.
+
+    Raises:
+        ValueError: as `read_record`; if a run has no result of such a name.
+
+    Example:
+        >>> read_results("labels-few-1000-causal", ["train", "right"], seeds=3).shape
+        torch.Size([3, 2])
+    """
+    found = []
+    for seed in range(seeds):
+        result = read_record(f"{name}-{seed}", folder).result
+        for one in what:
+            if one not in result:
+                raise ValueError(
+                    f"{name}-{seed} has no result {one!r}; there are {list_nearest(one, result)}"
+                )
+        found.append([result[one] for one in what])
+    return torch.tensor(found)
 
 
 def list_nearest(name: str, names: Iterable[str], most: int = 5) -> str:

@@ -24,7 +24,7 @@ from torch.testing import assert_close
 from coursekit.data.statements import fill_in, number_words, statements
 from coursekit.exercises import answer_or
 from coursekit.exercises import labels as exercises
-from coursekit.notebook import claim, compare_guess, figure, read_record, setup
+from coursekit.notebook import claim, compare_guess, figure, read_results, setup
 
 device = setup("10g_accuracy", seed=42)
 
@@ -157,9 +157,11 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nbelow: a word by itself", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*. (Why *not … cake*? Perhaps since *dry* is good for a picnic and bad for a cake, so that *not … dry* can't tell. So *not … picnic* has the opposite sign, and *not … train* is small, for no train is dry.)
+# All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
-# A weight for each pair of words, and 93.5 % of the new statements are right. (We thought of skip-bigrams only after seeing what bigrams get wrong on the test. But validation, which chose only the `decay`, says 94.5.) As lesson 10c found, no kind of network is ahead of this after 1,500 steps. But that took 2,176 labels.
+# Why *not … cake*? Perhaps since *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell. If so, *not … picnic* should have the opposite sign, and *not … train* should be small, for no train is dry. They are.
+#
+# A weight for each pair of words, and 93.5 % of the new statements are right; as lesson 10c found, no kind of network is ahead of this after 1,500 steps. We thought of skip-bigrams only after seeing what bigrams get wrong on the test, but validation, which chose only the `decay`, agrees: 94.5. All this takes 2,176 labels.
 #
 # ## 10g.2 One label in eight
 #
@@ -213,12 +215,7 @@ forms = {one.template for one in test}
 names = sorted(forms, key=lambda form: ("{r}" in form, " but " in form, form))  # reactions last
 
 
-def recorded(run, what=names):  # per cent right, (seeds, templates); "{}" is the seed
-    records = [read_record(f"labels-{run.format(seed)}").result for seed in range(12)]
-    return torch.tensor([[one[name] for name in what] for one in records])
-
-
-of_networks = recorded("few-1000-causal-{}")
+of_networks = read_results("labels-few-1000-causal", names, seeds=12)  # % right, (seeds, templates)
 on_all = of_networks.mean(1)
 print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
 
@@ -320,7 +317,12 @@ figure(
 )
 
 # %% [markdown]
-# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too: mostly right on two templates with *but*, mostly wrong on *nobody*, on *not a dry cake* and on one with *but we expected*, in between elsewhere. (How can it be below a coin? Who goes by *dry* and takes no notice of *nobody* is wrong every time, as single words were about *not a dry cake* in 10g.1.) Over seeds that is a lead over a coin (three standard errors or more, 10c), over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence: their templates range from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here. The networks have the settings of lesson 10c.)
+# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too:
+#
+# - mostly right on two templates with *but*, in between on others;
+# - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: who goes by *dry* and takes no notice of *nobody* is wrong every time, as single words were about *not a dry cake* in 10g.1.
+#
+# Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence, from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here; the networks have the settings of lesson 10c.)
 #
 # But an equal score doesn't prove an equal reason. Do the networks *use* the reaction? Take it away: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 

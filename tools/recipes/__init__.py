@@ -197,7 +197,7 @@ RECIPES |= {
         **KINDS["causal-pre-trained"],
         **VARIED["-mean"],
     )
-    for reading in ("quiet", "labelled", "fewer")
+    for reading in ("quiet", "labelled", "fewer", "others")
     for steps, name in ((1000, "Reading"), (6000, "LongReading"))
     for seed in range(12)
 }

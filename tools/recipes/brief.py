@@ -89,7 +89,8 @@ class Reading(Brief):
 
     Args:
         reading: which: "quiet", those without a reaction, for that tells the outcome; "fewer", as
-            many, without ten templates that have none; "labelled", those whose labels it learns.
+            many, without ten templates that have none; "labelled", those whose labels it learns;
+            "others", as many that have the same templates, and whose labels it doesn't learn.
         options: see `Brief`.
     """
 
@@ -102,6 +103,7 @@ class Reading(Brief):
             "quiet": [form in quiet for form in forms],
             "fewer": [form not in left_out for form in forms],
             "labelled": [i % self.every == 0 for i in range(len(forms))],
+            "others": [i % self.every == self.every // 2 for i in range(len(forms))],
         }[reading]
         tokens, present, labels = (one[torch.tensor(keep, device=one.device)] for one in self.whole)
         self.train = tokens, present, labels
