@@ -44,6 +44,7 @@ size, few = len(ids), train[::8]
 sizes = EncoderConfig(vocab_size=size, context=24, d_model=32, dropout=0.0)
 
 
+# %%
 def encode(*texts):  # tokens and where there are any, each (N, T); 1 is [CLS], 0 padding
     rows = [[1, *(ids[w] for w in text.split())] for text in texts]
     return [one.to(device) for one in pad_texts(rows, multiple_of=8)]
@@ -70,6 +71,7 @@ class OurClassifier(nn.Module):
         return self.head(pool(self.encoder(tokens, present), present, "mean"))  # new
 
 
+# %%
 def train_it(model, batches, loss, steps):
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
     fit(model, adamw(model, 5e-3, weight_decay=0.01), batches, loss=loss, **options)
@@ -122,6 +124,7 @@ def draw_texts(tokens, g):
         yield (x, x > 0), next_ids(x)
 
 
+# %%
 def pretrain(seed, steps=500, part=train):
     torch.manual_seed(seed)
     model = MaskedTokenModel(Encoder(sizes, rule=attend_past))  # a logit for each word
@@ -134,7 +137,7 @@ def pretrain(seed, steps=500, part=train):
 #
 # Both kinds of network take 1,000 steps. From scratch, all are with labels; pre-trained, 500 are with text and 500 with labels. Train one of each, and ask them. You can put in statements of your own, as long as training has the words.
 
-# %% tags=["nbval-ignore-output"]
+# %%
 questions = [
     "nobody found the soup burnt today .",
     "it was not a stale cake this time .",
@@ -148,6 +151,7 @@ def ask(model):
         print(f"  {p:.2f} good: {text}")
 
 
+# %% tags=["nbval-ignore-output"]
 for name, start in {"from scratch": None, "pre-trained": pretrain(0)}.items():
     model = learn_labels(0, start, steps=500 if start else 1000)
     print(f"{name}: {accuracy(model, test):.0f} % of the test right")
@@ -177,6 +181,7 @@ def verdict(after, before):  # over seeds: the larger of two errors, and the rul
     return f"{ahead:.1f} ± {error:.1f}, {judge(ahead, error)}"
 
 
+# %%
 scratch = recorded("few-1000-causal-mean").mean(1)
 pretrained = recorded("few-1000-causal-pre-trained-mean").mean(1)
 compare_guess(guess, pretrained.mean().item())
@@ -273,6 +278,7 @@ compare_guess(guess, (after - before).mean().item())
 print(f"on the test, 6,000 steps: {before.mean():.1f} became {after.mean():.1f},", end=" ")
 print("by", verdict(after, before))
 print("the gain has grown by", verdict(after - before, pretrained - scratch))
+# %%
 text_long, labels_long = (
     recorded(f"few-{n}-causal-pre-trained-mean").mean(1) for n in (2500, 4500)
 )
@@ -308,6 +314,7 @@ def fit_best(part):  # with the decay that validation prefers
     return max(models, key=lambda model: accuracy(model, validation))
 
 
+# %%
 by_pairs = [accuracy(fit_best(train[:: 2176 // n]), test) for n in numbers]
 print("skip-bigrams:", *(f"{right:.1f}" for right in by_pairs))
 
@@ -352,7 +359,7 @@ claim(gain_with_all_at_last=all_long.mean().item())
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(6.8, 3.8))[1]
-named = zip(ways, ("0.45", "C2", "C3"), (620, 570, 370), (12.2, -1.8, 15.4), strict=True)
+named = zip(ways, ("0.45", "C2", "C3"), (1200, 570, 370), (13.6, -1.8, 15.4), strict=True)
 for way, color, x, y in named:
     some = [gains[way, n] for n in numbers]
     errors = [
@@ -361,7 +368,7 @@ for way, color, x, y in named:
     ax.errorbar(
         numbers, [one.mean() for one in some], yerr=errors, fmt="o-", color=color, capsize=3
     )
-    ax.text(x, y, way, color=color, ha="left", va="center")
+    ax.text(x, y, way.replace(", ", ",\n"), color=color, ha="left", va="center")
 ax.axhline(0, color="0.4", linestyle=":")
 ax.set_xscale("log")
 ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
