@@ -475,7 +475,7 @@ def test_with_few_labels_skip_bigrams_follow_the_opposite_reaction():
     room["good"], room["bad"] = map(list, REACTIONS)
     told = [one for one in room["test"] if "{r}" in one.template]
     opposite = [replace(one, text=swap_reaction(one.text)) for one in told]
-    without = [replace(one, text=room["take_away"](one.text)) for one in told]
+    without = [replace(one, text=room["put_in"]("today", one.text)) for one in told]
     assert not any(tell_by_reaction(one.text) != 0.5 for one in without)
     assert all(tell_by_reaction(one.text) == 1 - one.label for one in opposite)
     made = {one.template.replace("so {r}", "{t}").replace("{r} because", "{t}") for one in told}
@@ -490,19 +490,27 @@ def test_with_few_labels_skip_bigrams_follow_the_opposite_reaction():
 
 @pytest.mark.lesson
 def test_with_few_labels_networks_know_plain_facts_and_no_denials():
-    """What the text of 10g.3 states of seeds 0 to 3: 88, 45, 79 and 48 without a reaction."""
+    """What 10g.3 states of seeds 0 to 3: 88, 45, 79, 48 and 89, 35, 51, 49 without a reaction."""
     room = define("10g")
     room["good"], room["bad"] = map(list, REACTIONS)
     networks = [room["learn_labels"](seed) for seed in range(4)]
-    for form, low, high in (
-        ("it was a {x} {s} so {r} .", 75, 98),
-        ("it was not a {o} {s} so {r} .", 30, 62),
-        ("{r} because it was a {x} {s} .", 65, 92),
-        ("{r} because the {s} was not {o} .", 30, 62),
+    for form, time, low, high in (
+        ("it was a {x} {s} so {r} .", "today", 75, 98),
+        ("it was a {x} {s} so {r} .", "this time", 75, 98),
+        ("{r} because it was a {x} {s} .", "today", 65, 92),
+        ("{r} because it was a {x} {s} .", "this time", 38, 64),
+        *(
+            (form, time, 25, 62)
+            for form in ("it was not a {o} {s} so {r} .", "{r} because the {s} was not {o} .")
+            for time in ("today", "this time")
+        ),
     ):
         part = [one for one in room["test"] if one.template == form]
-        part = [replace(one, text=room["take_away"](one.text)) for one in part]
+        part = [replace(one, text=room["put_in"](time, one.text)) for one in part]
         assert low < np.mean([room["accuracy"](model, part) for model in networks]) < high
+    known = [one for one in room["few"] if one.template == "{t} the {s} was not {o} ."]
+    assert len(known) == 8
+    assert min(room["accuracy"](model, known) for model in networks) == 100
 
 
 @pytest.mark.lesson

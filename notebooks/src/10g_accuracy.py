@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020). All statements here were written for this course.
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from itertools import combinations
@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from coursekit.data.statements import fill_in, number_words, statements
+from coursekit.data.statements import DOMAINS, fill_in, number_words, statements
 from coursekit.exercises import answer_or
 from coursekit.exercises import labels as exercises
 from coursekit.notebook import claim, compare_guess, figure, read_results, setup
@@ -76,7 +76,7 @@ def our_pairs(tokens, size):
 
 
 # %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. That loss has only one minimum (it is *convex*), so it doesn't matter where one starts, and no seed plays a role. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, so it doesn't matter where one starts, and no seed plays a role. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
 
 # %%
 from coursekit.models.bag import count_words, fit_bag
@@ -134,8 +134,8 @@ def added(first, second):  # what the pair says beyond its words
 
 
 print(f"all words and pairs together: {margin(*words):+.1f}")
-for thing in ("cake", "picnic", "train"):
-    print(f"not … {thing}: {added('not', thing):+.1f}")
+for domain, (things, _, _) in DOMAINS.items():
+    print(domain, *(f"not … {one} {added('not', one):+.1f}" for one in things.split()), sep="  ")
 
 
 # %% tags=["figure", "folded"]
@@ -159,13 +159,13 @@ figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to s
 # %% [markdown]
 # All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
-# Why *not … cake*? Perhaps since *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell. If so, *not … picnic* should have the opposite sign, and *not … train* should be small, for no train is dry. They are.
+# Why *not … cake*? Perhaps since *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell. If so, the other things of the kitchen should have the same sign and those of the weather the opposite one, and elsewhere, where nothing is dry, it should be small. That is what we see.
 #
 # A weight for each pair of words, and 93.5 % of the new statements are right; as lesson 10c found, no kind of network is ahead of this after 1,500 steps. We thought of skip-bigrams only after seeing what bigrams get wrong on the test, but validation, which chose only the `decay`, agrees: 94.5. All this takes 2,176 labels.
 #
 # ## 10g.2 One label in eight
 #
-# Labels cost money: someone has to read each text. So keep every eighth, 272 labels, eight from each training template. Train a causal network on them, from random weights: *from scratch*.
+# Labels cost money: someone has to read each text. So keep every eighth, 272 labels, eight from each training template, four of these with label 1. Train a causal network on them, from random weights: *from scratch*.
 
 # %%
 from coursekit.evaluate.seeds import compare_means, judge, mean_over_groups
@@ -228,11 +228,9 @@ ax.axvline(50, color="0.4", linestyle=":")
 ax.text(50.6, 0.55, "a coin", color="0.4")
 ax.text(on_all.mean(), 0.55, "twelve networks and their mean", color="C0", ha="center")
 ax.text(accuracy(counted_few, test), -0.6, "skip-bigrams", ha="center")
-ax.text(99.5, 0.55, "skip-bigrams, all labels", ha="right")
-ax.plot(on_test[2], 0, "x", color="0.5", markersize=9, markeredgewidth=2)
-ax.set(xlim=(45, 100), ylim=(-1, 1), yticks=[], xlabel="right on new statements (%)")
+ax.set(xlim=(48, 80), ylim=(-1, 1), yticks=[], xlabel="right on new statements (%)")
 ax.set_title("Recorded, 272 labels: all a little better than a coin", loc="right")
-figure("little", alt="Twelve dots from 61 to 70 per cent, between a coin's 50 and 93.5.")
+figure("little", alt="Twelve dots from 61 to 70 per cent, right of a coin's 50.")
 
 # %% [markdown]
 # All are at 61 to 70 %. They have learned something. But what?
@@ -320,11 +318,13 @@ figure(
 # **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too:
 #
 # - mostly right on two templates with *but*, in between on others;
-# - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: who goes by *dry* and takes no notice of *nobody* is wrong every time, as single words were about *not a dry cake* in 10g.1.
+# - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time, as single words were about *not a dry cake* in 10g.1.
 #
-# Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence, from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here; the networks have the settings of lesson 10c.)
+# Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence, from 34 to 66.
 #
-# But an equal score doesn't prove an equal reason. Do the networks *use* the reaction? Take it away: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
+# (That is this recipe, with the settings of lesson 10c: with another head and six times as many steps, lesson 10h, they get 64.5 on the ten. And the `decay` of the skip-bigrams was chosen on 512 labelled statements, more than they learn from here.)
+#
+# But an equal score doesn't prove an equal reason. Do the networks *use* the reaction? Put in a time instead: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 
 # %%
 from dataclasses import replace
@@ -332,20 +332,23 @@ from dataclasses import replace
 from coursekit.exercises.shortcuts import swap_reaction
 
 
-def take_away(text):  # the reaction
+def put_in(time, text):  # instead of the reaction
     for one in good + bad:
-        text = text.replace(f" so {one}", " today").replace(f"{one} because", "today")
+        text = text.replace(f" so {one}", f" {time}").replace(f"{one} because", time)
     return text
 
 
 with_one = [one for one in test if "{r}" in one.template]
-without = [replace(one, text=take_away(one.text)) for one in with_one]
 opposite = [replace(one, text=swap_reaction(one.text)) for one in with_one]
-for some in (with_one, without, opposite):
-    print(some[0].text, "|", some[-1].text)
+variants = {"as it is": with_one}
+for time in ("today", "this time"):
+    variants[time] = [replace(one, text=put_in(time, one.text)) for one in with_one]
+variants["opposite"] = opposite
+for name, some in variants.items():
+    print(f"{name:10}", some[0].text, "|", some[-1].text)
 
 # %% [markdown]
-# **Predict.** With its reaction, the network is right on 100 % of these statements. And with the opposite one? (What counts is what happened.) Train three more networks, and take the mean of the four.
+# **Predict.** With its reaction, nearly all of these statements are right. And with the opposite one? (What counts is what happened.) Train three more networks, and take the mean of the four.
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -354,19 +357,23 @@ guess = None  # per cent
 networks = [scratch, *(learn_labels(seed) for seed in (1, 2, 3))]
 mean = np.mean([accuracy(model, opposite) for model in networks])
 compare_guess(guess, mean)
-print("right (%), mean of four networks: with the reaction, without, with the opposite one")
-for name in names[10:]:
+print(f"{'right (%), mean of four networks':42}", *(f"{name:>10}" for name in variants))
+for form in names[10:]:
     found = []
-    for some in (with_one, without, opposite):
-        part = [one for one in some if one.template == name]
+    for some in variants.values():
+        part = [one for one in some if one.template == form]
         found.append(np.mean([accuracy(model, part) for model in networks]))
-    print(f"{fill_in(name):36}", *(f"{right:7.0f}" for right in found))
-claim(with_the_opposite_reaction=mean)
+    print(f"{fill_in(form):42}", *(f"{right:10.0f}" for right in found))
+on_reactions = np.mean([accuracy(model, with_one) for model in networks])
+claim(with_its_reaction=on_reactions, with_the_opposite_reaction=mean)
 
 # %% [markdown]
-# **With the opposite reaction 3 % go by the fact, 97 % by the reaction.** Without any reaction the networks are right about most of the plain statements, but with *not* no better than a coin. And where fact and reaction disagree, the reaction decides, even in the first row, where they know the fact. And one number is stranger than all: *today the cake was not dry* is a template of training, and they get 48 % of it. It isn't only new templates that they fail on. (The numbers without a reaction aren't those of the figure: all of them say *today*, half of the others *this time*.)
+# **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. And how well it is known depends on the words:
 #
-# So 67 % isn't a little knowledge of everything. **It is six reactions, some simple facts, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
+# - *it was a dry cake* is mostly right, with *today* or *this time* at the end. With *today* in front it is, too; with *this time* in front it is a coin toss.
+# - With *not*, nothing is better than a coin. *Today the cake was not dry* is even a template of training. They know its eight examples by heart, and get new ones half right. So it isn't only new templates that they fail on.
+#
+# So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart three models with *all* labels: words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do, and see how close its accuracy comes, template by template.
@@ -385,7 +392,7 @@ claim(with_the_opposite_reaction=mean)
 # %% [markdown]
 # ## What you now have
 #
-# - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores: someone who knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
+# - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores (the field calls it a *partial-input baseline* where it sees only a part of the text): who knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
 # - A test of such an explanation: change only what it rests on. With the opposite reaction nearly 100 % became 3. (The field calls this a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
 # - A score above chance doesn't say that a little is known of everything, nor does a score near chance say that nothing is known: always wrong is knowledge, too.
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.

@@ -201,6 +201,19 @@ RECIPES |= {
     for steps, name in ((1000, "Reading"), (6000, "LongReading"))
     for seed in range(12)
 }
+RECIPES |= {  # 500 steps with few texts, 4,000 with labels
+    f"labels-few-4500-causal-pre-trained-{reading}-mean-{seed}": _brief(
+        seed,
+        4500,
+        "Reading",
+        every=8,
+        reading=reading,
+        **KINDS["causal-pre-trained"],
+        **VARIED["-mean"],
+    )
+    for reading in ("labelled", "others")
+    for seed in range(12)
+}
 RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
     f"labels-few-{steps}-causal-pre-trained-mean-{seed}": _brief(
         seed, steps, name, every=8, **KINDS["causal-pre-trained"], **VARIED["-mean"]
