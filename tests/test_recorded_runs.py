@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
-from coursekit.data.statements import REACTIONS, WHEN, WHO, statements
+from coursekit.data.statements import REACTIONS, statements
 from coursekit.data.text import NAMES
 from coursekit.evaluate.curve import bootstrap_labels, labels_for
 from coursekit.evaluate.seeds import compare_means, compare_seeds, mean_over_groups
@@ -903,29 +903,11 @@ def test_reading_is_ahead_if_each_kind_has_the_steps_that_validation_prefers():
 
 
 def test_the_loss_on_the_text_still_falls_when_that_on_the_labels_is_near_zero():
-    """What 10h.2 prints: the last 100 of 500 steps with text, of 2,000, and of 4,000."""
-    for run, block, expected in (
-        ("few-1000", 4, 1.08),
-        ("few-6000", 19, 0.92),
-        ("few-12000", 39, 0.86),
-    ):
+    """What 10h.2 prints: the last 100 of 500 steps with text, and of 2,000."""
+    for run, block, expected in (("few-1000", 4, 1.08), ("few-6000", 19, 0.92)):
         names = [f"labels-{run}-causal-pre-trained-mean-{seed}" for seed in range(12)]
         losses = [read_record(name, FOLDER).mean_losses[block] for name in names]
         assert sum(losses) / 12 == pytest.approx(expected, abs=0.005)
-
-
-def test_what_the_templates_leave_open_is_0_91_nats_a_word():
-    """What 10h.2 states: the entropy of a template, a domain, a label and each word put in."""
-    train, words, nats = statements()[0], 0, 0.0
-    choices = {"s": 3, "x": 3, "o": 3, "w": len(WHO), "t": len(WHEN), "r": 3}
-    for one in train:
-        slots = {slot for slot in choices if f"{{{slot}}}" in one.template}
-        nats += math.log(len({one.template for one in train}) * 4 * 2)
-        nats += sum(math.log(choices[slot]) for slot in slots)
-        words += len(one.text.split())
-    assert nats / words == pytest.approx(0.91, abs=0.005)
-    seen = Counter(one.text for one in train)
-    assert max(seen.values()) == 1
 
 
 def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
@@ -937,7 +919,7 @@ def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
 
 @pytest.mark.parametrize("run", ["few-6000-", "long-one-in-4-", "long-one-in-2-", ""])
 def test_after_6000_steps_validation_prefers_the_mean_of_all_tokens(run):
-    """What 10h.3 states of those from scratch; the pre-trained are no worse with it."""
+    """What 10h.3 states of those from scratch; and the pre-trained are no worse with it."""
     for start, least in (("", 1.0), ("-pre-trained", -0.05)):
         mean, last = (
             _right(f"{run}causal{start}{end}", what="validation").mean() for end in ("-mean", "")
@@ -967,14 +949,14 @@ def test_which_share_of_the_errors_text_takes_away(end, fewer):
     ],
 )
 def test_how_many_labels_do_as_much_as_text(end, what, few, more):
-    """What 10h.4 states, of 272 and of 544 labels with text."""
+    """What 10h.4 states, of 272, of 544 and of 1,088 labels with text."""
     runs = {272: "few-6000-", 544: "long-one-in-4-", 1088: "long-one-in-2-", 2176: ""}
     scratch, text = (
         [_right(f"{run}causal{start}{end}", what=what).mean().item() for run in runs.values()]
         for start in ("", "-pre-trained")
     )
-    found = [labels_for(one, [*runs], scratch) for one in text[:2]]
-    assert found == pytest.approx([few, more], abs=0.5)
+    found = [labels_for(one, [*runs], scratch) for one in text[:3]]
+    assert found == pytest.approx([few, more, math.inf], abs=0.5)
 
 
 def test_how_sure_it_is_how_many_labels_do_as_much_as_text():
@@ -1020,7 +1002,7 @@ def test_where_few_labels_gain_after_6000_steps():
     ],
 )
 def test_what_made_the_difference(run, right, gain):
-    """What 10h.2, 10h.4 and exercise 10h.3 state, against 6,000 steps from scratch."""
+    """What exercise 10h.3 found, and the caveats say, against 6,000 steps from scratch."""
     found = _right(f"{run}-mean")
     assert found.mean().item() == pytest.approx(right, abs=0.05)
     assert _apart(found, _right("few-6000-causal-mean")) == pytest.approx(gain, abs=0.05)
@@ -1036,22 +1018,11 @@ def test_nine_templates_of_fourteen_gain_by_a_lead():
     assert ((ahead / error) >= 3).sum() == 9
 
 
-def test_with_the_head_that_each_kind_prefers_1000_steps_are_still_a_hint():
-    """What 10h says in its caveats: validation prefers the last token for the pre-trained."""
-    last, mean = (
-        _right(f"few-1000-causal-pre-trained{end}", what="validation").mean()
-        for end in ("", "-mean")
-    )
-    assert last > mean
-    runs = (_right(run) for run in ("few-1000-causal-pre-trained", "few-1000-causal-mean"))
-    assert _apart(*runs) == pytest.approx([6.5, 2.6], abs=0.05)
-
-
 @pytest.mark.parametrize(
     ("reading", "briefly", "long"), [("labelled", 86.8, 78.4), ("others", 88.6, 78.7)]
 )
 def test_few_texts_are_enough_if_one_stops_before_they_are_known_by_heart(reading, briefly, long):
-    """What 10h.4 states: validation with 500 and with 2,000 steps of reading, and the last loss."""
+    """What exercise 10h.3 found: validation with 500 and 2,000 steps of reading; the last loss."""
     runs = [f"few-{steps}-causal-pre-trained-{reading}-mean" for steps in (4500, 6000)]
     found = [_right(run, what="validation").mean().item() for run in runs]
     assert found == pytest.approx([briefly, long], abs=0.05)
@@ -1084,7 +1055,7 @@ def test_each_part_of_the_training_was_too_short(steps, more):
     ],
 )
 def test_what_is_gained_without_texts_that_tell(end, seeds, right, gain):
-    """What exercise 10h.3 found after 1,000 steps, with four seeds and with twelve."""
+    """After 1,000 steps, with four seeds and with twelve, what they read being varied."""
     text, scratch = (
         _right(f"few-1000-causal{one}-mean", seeds) for one in (f"-pre-trained{end}", "")
     )

@@ -84,7 +84,7 @@ def check_over_templates(solution: Callable[[Tensor, list[str]], tuple[float, fl
 def check_our_pairs(solution: Callable[[Tensor, int], Tensor]) -> None:
     """Check counts of pairs of words, in order and however far apart."""
     cases = [
-        (torch.tensor([[1, 0, 2, 3, 4, 5, 6, 7]]), 8),
+        (torch.tensor([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]), 12),
         (torch.tensor([[2, 2, 1, 2]]), 3),
         (torch.tensor([[0, 3, 1], [3, 0, 0], [2, 1, 3]]), 5),
     ]

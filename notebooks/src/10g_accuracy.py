@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019). All statements here were written for this course.
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019); underspecification, D'Amour et al. (2020). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from itertools import combinations
@@ -76,7 +76,7 @@ def our_pairs(tokens, size):
 
 
 # %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, so it doesn't matter where one starts, and no seed plays a role. The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, and no seed plays a role. (With the least `decay` it is so flat there that the optimiser stops a little before, and rounding can decide a statement or two.) The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
 
 # %%
 from coursekit.models.bag import count_words, fit_bag
@@ -134,6 +134,7 @@ def added(first, second):  # what the pair says beyond its words
 
 
 print(f"all words and pairs together: {margin(*words):+.1f}")
+print(*(f"not … {one} {added('not', one):+.1f}" for one in ("tasty", "stale", "dry")), sep="  ")
 for domain, (things, _, _) in DOMAINS.items():
     print(domain, *(f"not … {one} {added('not', one):+.1f}" for one in things.split()), sep="  ")
 
@@ -159,7 +160,7 @@ figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to s
 # %% [markdown]
 # All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
-# Why *not … cake*? Perhaps since *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell. If so, the other things of the kitchen should have the same sign and those of the weather the opposite one, and elsewhere, where nothing is dry, it should be small. That is what we see.
+# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell, +0.2. The thing must make the difference: a cake that isn't dry is good. If so, the other things of the kitchen should have the same sign and those of the weather the opposite one, and elsewhere, where nothing is dry, it should be small. That is what we see.
 #
 # A weight for each pair of words, and 93.5 % of the new statements are right; as lesson 10c found, no kind of network is ahead of this after 1,500 steps. We thought of skip-bigrams only after seeing what bigrams get wrong on the test, but validation, which chose only the `decay`, agrees: 94.5. All this takes 2,176 labels.
 #
@@ -320,11 +321,11 @@ figure(
 # - mostly right on two templates with *but*, in between on others;
 # - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time, as single words were about *not a dry cake* in 10g.1.
 #
-# Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence, from 34 to 66.
+# Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence: their ten templates scatter from 34 to 66.
 #
 # (That is this recipe, with the settings of lesson 10c: with another head and six times as many steps, lesson 10h, they get 64.5 on the ten. And the `decay` of the skip-bigrams was chosen on 512 labelled statements, more than they learn from here.)
 #
-# But an equal score doesn't prove an equal reason. Do the networks *use* the reaction? Put in a time instead: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
+# But a similar score doesn't prove a similar reason. Do the networks *use* the reaction? Replace it with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 
 # %%
 from dataclasses import replace
@@ -340,9 +341,11 @@ def put_in(time, text):  # instead of the reaction
 
 with_one = [one for one in test if "{r}" in one.template]
 opposite = [replace(one, text=swap_reaction(one.text)) for one in with_one]
+known = {one.text for one in few}
 variants = {"as it is": with_one}
 for time in ("today", "this time"):
-    variants[time] = [replace(one, text=put_in(time, one.text)) for one in with_one]
+    made = [replace(one, text=put_in(time, one.text)) for one in with_one]
+    variants[time] = [one for one in made if one.text not in known]
 variants["opposite"] = opposite
 for name, some in variants.items():
     print(f"{name:10}", some[0].text, "|", some[-1].text)
@@ -370,10 +373,10 @@ claim(with_its_reaction=on_reactions, with_the_opposite_reaction=mean)
 # %% [markdown]
 # **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. And how well it is known depends on the words:
 #
-# - *it was a dry cake* is mostly right, with *today* or *this time* at the end. With *today* in front it is, too; with *this time* in front it is a coin toss.
-# - With *not*, nothing is better than a coin. *Today the cake was not dry* is even a template of training. They know its eight examples by heart, and get new ones half right. So it isn't only new templates that they fail on.
+# - *It was a dry cake* with the time at the end is a template of training, and mostly right. With *today* in front it is new, and right as well; with *this time* in front it is a coin toss. Why, we don't know.
+# - *Today the cake was not dry* is a template of training, too. They know its eight examples by heart, and of new ones they get half. With *not* nothing is better than a coin. So it isn't only new templates that they fail on.
 #
-# So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
+# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2020.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart three models with *all* labels: words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do, and see how close its accuracy comes, template by template.

@@ -198,7 +198,7 @@ for row, found in enumerate(kinds.values()):
 ax.set_yticks([0, 1], list(kinds))
 ax.set(xlabel="right on new statements (%), 12 seeds and their mean")
 ax.set(xlim=(50, 90), ylim=(1.6, -0.6))
-ax.set_title("Recorded, 272 labels, 1,000 steps: does reading help?", loc="right")
+ax.set_title("Recorded, 272 labels, 1,000 steps: does pre-training help?", loc="right")
 figure(
     "read-first", alt="Twelve dots each: from scratch around 69 per cent, pre-trained around 74."
 )
@@ -208,19 +208,19 @@ figure(
 #
 # ## 10h.2 Let them finish
 #
-# Are these networks trained to the end? Look at both losses: that of the labels after the last step, and that of the text.
+# Are these networks trained to the end? Look at both losses, that of the labels and that of the text.
 
 # %%
 for name, run in {"from scratch": "causal", "pre-trained": "causal-pre-trained"}.items():
     loss = recorded(f"few-1000-{run}-mean", ["train"]).mean()
     print(f"loss on the labels, {name}: {loss:.4f} nats")
-for steps, run in {500: "few-1000", 2000: "few-6000", 4000: "few-12000"}.items():
+for steps, run in {500: "few-1000", 2000: "few-6000"}.items():
     runs = [read_record(f"labels-{run}-causal-pre-trained-mean-{seed}") for seed in range(12)]
-    of_text = sum(one.mean_losses[steps // 100 - 1] for one in runs) / 12  # means of 100 steps
-    print(f"loss on the text, the last 100 of {steps:,} steps: {of_text:.2f} nats a word")
+    of_text = sum(one.mean_losses[steps // 100 - 1] for one in runs) / 12  # of the last 100
+    print(f"loss on the text, after {steps:,} steps: {of_text:.2f} nats a word")
 
 # %% [markdown]
-# The labels are learned: judging by their loss, there is nothing left to do. But the text isn't. Which template comes and which words fill it is chance, and leaves 0.91 nats a word open; after 500 steps the networks are above that, after 2,000 steps they are there. (After 4,000 they are below, so they begin to learn the texts by heart.) So give all of it more time, 6,000 steps, of which reading takes a third. This takes about a minute.
+# The labels are learned: judging by their loss, there is nothing left to do. But the text isn't: with more steps its loss still falls. So give everything more time, 6,000 steps, of which pre-training takes a third. This takes about a minute.
 
 # %% tags=["nbval-ignore-output"]
 longer = learn_labels(0, pretrain(0, steps=2000), steps=4000)
@@ -237,7 +237,7 @@ guess = None  # points
 
 # %%
 lengths, over_time, on_test = [1000, 3000, 6000, 12000], {}, {}
-print(" steps  validation: from scratch, pre-trained   test: gain by reading")
+print(" steps  validation: from scratch, pre-trained   test: gain by pre-training")
 for steps in lengths:
     files = [f"few-{steps}-causal{kind}-mean" for kind in ("", "-pre-trained")]
     before, after = over_time[steps] = [recorded(file, ["validation"])[:, 0] for file in files]
@@ -257,7 +257,7 @@ for row, (name, down) in enumerate({"from scratch": -2.2, "pre-trained": 2.2}.it
 ax.set_xscale("log")
 ax.set_xticks(lengths, [f"{steps:,}" for steps in lengths])
 ax.minorticks_off()
-ax.set(xlabel="steps", ylabel="right on validation (%)")
+ax.set(xlabel="steps of the whole run", ylabel="right on validation (%) ± error")
 ax.annotate(
     "already here the labels’\nloss is near zero",
     (1000, 81.6),
@@ -266,7 +266,7 @@ ax.annotate(
     fontsize=9,
     arrowprops={"arrowstyle": "->", "color": "0.3"},
 )
-ax.set_title("Recorded, 272 labels: the loss says finished, validation doesn’t", loc="right")
+ax.set_title("Recorded, 272 labels: pre-trained networks need more steps", loc="right")
 figure(
     "steps",
     alt="Pre-trained, validation rises from 80 to 91 at 6,000 steps; from scratch it hardly does.",
@@ -278,7 +278,8 @@ before, after = long_scratch.mean(1), long_pretrained.mean(1)
 compare_guess(guess, (after - before).mean().item())
 print(f"on the test, 6,000 steps: {before.mean():.1f} became {after.mean():.1f}")
 print("the gain has grown by", verdict(after - before, pretrained - scratch))
-print("and if those from scratch have 12,000:", verdict(after, on_test[12000][0].mean(1)))
+print("from scratch, 6,000 steps instead of 1,000:", verdict(before, scratch))
+print("pre-trained, to those from scratch with 12,000:", verdict(after, on_test[12000][0].mean(1)))
 claim(gain_after_more_steps=(after - before).mean().item())
 
 # %%
@@ -289,11 +290,11 @@ print("500 steps with labels, 2,000 with text instead of 500:", verdict(text_lon
 print("500 steps with text, 4,000 with labels instead of 500:", verdict(labels_long, pretrained))
 
 # %% [markdown]
-# **From a hint to a lead: 17 points.** (Or 12, after twice as many steps.) From scratch the extra steps bring nothing that we can tell. After reading they do, in both parts of the training: either of them alone is worth ten points. **A loss near zero on the labels is no reason to stop.** Longer runs have another schedule, too: the learning rate stays high for longer. (Recipes for BERT with few samples stop too early as well, Zhang et al. 2021; on going on after the training loss is near zero, Hoffer et al. 2017.)
+# **From a hint to a lead: 17 points.** (Or 12, if both have 12,000 steps.) From scratch, more steps bring nothing that we can tell. After pre-training they do, in both parts: either alone is worth ten points. So **a loss near zero on the labels doesn't prove that a longer run would do no better.** (Longer runs also keep the learning rate high for longer. Recipes for BERT with few samples are too short as well, Zhang et al. 2021, and Hoffer, Hubara and Soudry 2017 saw it with images.)
 #
 # ## 10h.3 And with more labels?
 #
-# There are eight times as many. Take every fourth label, every second, and all: a *learning curve*. As a baseline, first the skip-bigrams of lesson 10g, which read nothing in advance and need no seed.
+# There are eight times as many. Take every fourth label, every second, and all: a *learning curve*. As a baseline, first the skip-bigrams of lesson 10g, which need no pre-training and no seed.
 
 # %%
 from coursekit.models.bag import fit_bag
@@ -319,7 +320,7 @@ print("skip-bigrams:", *(f"{right:.1f}" for right in by_pairs))
 # %% [markdown]
 # In lesson 10g the head read the last token; here it reads the mean of all. Does that matter? Both heads are recorded, after 1,000 steps and after 6,000.
 #
-# **Predict.** With 272 labels and 6,000 steps, reading gained 17 points. And with all 2,176?
+# **Predict.** With 272 labels and 6,000 steps, pre-training gained 17 points. And with all 2,176?
 
 # %% tags=["predict"]
 guess = None  # points
@@ -343,9 +344,11 @@ for steps, head in [(steps, head) for steps in begins for head in ends]:
     curve = [[found.mean(1) for found in both] for both in read_curve(steps, head)]
     gains[steps, head] = [compare_seeds(after, before) for before, after in curve]
     print(f"{steps:,} steps, {head}, with", *(f"{n:,}" for n in numbers), "labels")
-    print("  from scratch (%)", *(f"{before.mean():11.1f}" for before, _ in curve))
-    print("  gain by reading ", *(f"{a:5.1f} ± {error:.1f}" for a, error in gains[steps, head]))
-few_gain, all_gain = curve[0][1] - curve[0][0], curve[3][1] - curve[3][0]
+    valid = [before.mean() for before, _ in read_curve(steps, head, ["validation"])]
+    print("  from scratch, validation", *(f"{one:11.1f}" for one in valid))
+    print("  from scratch, test      ", *(f"{before.mean():11.1f}" for before, _ in curve))
+    print("  gain by pre-training    ", *(f"{a:5.1f} ± {b:.1f}" for a, b in gains[steps, head]))
+few_gain, all_gain = (curve[n][1] - curve[n][0] for n in (0, 3))  # with 6,000 steps and the mean
 compare_guess(guess, all_gain.mean().item())
 print("6,000 steps, mean: more with 272 labels than with all:", verdict(few_gain, all_gain))
 claim(gain_with_all_labels=float(gains[1000, "mean"][3][0]))
@@ -362,20 +365,22 @@ for ax, steps in zip(axes, begins, strict=True):
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
     ax.minorticks_off()
     ax.set(xlabel="labels", title=f"{steps:,} steps")
-axes[0].set_ylabel("gain by reading (points)")
+axes[0].set_ylabel("gain by pre-training (points) ± error")
 for ax, x, y, y2 in ((axes[0], 700, 13, -1.8), (axes[1], 1088, 15, -1.6)):
     ax.text(x, y, "last token", color="0.35", ha="center")
     ax.text(700, y2, "mean of all", color="C3", ha="center")
-plt.gcf().suptitle("Recorded: does reading pay? It depends on the head and on the steps")
+plt.gcf().suptitle(
+    "Recorded: a poor head, or too few steps, and pre-training seems to pay otherwise"
+)
 figure(
     "ways",
     alt="After 1,000 steps one head's gain rises and one's falls to 0; after 6,000 both fall.",
 )
 
 # %% [markdown]
-# **Stop after 1,000 steps, and the head decides the answer.** With the last token, reading adds 12.2 points to all labels; with the mean, nothing that we can tell. But look at what they are added to: from scratch, the last token gets 77.0 and the mean 93.4. Reading makes up for a poor head.
+# **Stop after 1,000 steps, and the head decides the answer.** With the last token, pre-training adds 12.2 points to all labels; with the mean, nothing that we can tell. But look at what it is added to: from scratch, the last token gets 77.0 and the mean 93.4. Pre-training makes up for a poor head. (With 272 labels, too, the last token would have made a lead of the hint in 10h.1.)
 #
-# After 6,000 steps, with either head reading gains most where labels are few, and least with all of them. And which head is fair? The one that validation prefers for the network from scratch: at each of the four numbers of labels that is the mean, and it isn't worse for the pre-trained one. There the gain falls from 17.0 points to 1.0, and in the end we can't tell whether any is left. So **before you say that pre-training pays, give its rival the head and the steps that it needs.**
+# After 6,000 steps both heads agree that it gains most where labels are few, and least with all of them. And which head is fair? The one that validation prefers for the network from scratch: that is the mean, with each of the four numbers of labels. There the gain falls from 17.0 points to 1.0, and in the end we can't tell whether any is left. So **before you say that pre-training pays, give its rival the head and the steps that it needs.**
 #
 # He, Girshick and Dollár (2019) found the same for images, with pre-training on other labels: random weights catch up if trained for long enough, unless there is very little to learn from. And the skip-bigrams? With all labels, both kinds are ahead of them in the end.
 #
@@ -384,7 +389,7 @@ figure(
 # Points have a ceiling: where only 1 % is wrong, no more than one can be gained. There is another measure: how many *labels* would do as much? Read the learning curve sideways. From the 90 % of 272 labels with text, go right until you meet the curve from scratch.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10h.2 (build, 15 minutes).** Write `our_labels_for(target, labels, scores)`: how many labels a curve needs to reach `target` for the first time. `labels` are rising numbers, `scores` what is reached with each, not always more than with the one before. From one point to the next the curve is a straight line *over the logarithm* of the number, as in the figure. If the first number is enough, return it; if none is, `math.inf`. For example, to reach 80 on the curve with 70 for 100 labels and 90 for 400 takes 200 labels: halfway up, and halfway from log 100 to log 400.
+# > **Exercise 10h.2 (build, 15 minutes).** Write `our_labels_for(target, labels, scores)`: how many labels a curve needs to reach `target` for the first time. `labels` are rising numbers, `scores` what is reached with each, not always more than with the one before. From one point to the next the curve is a straight line *over the logarithm* of the number, as in the figure below, where each doubling is one step to the right. If the first number is enough, return it; if none is, `math.inf`. For example, to reach 80 on the curve with 70 for 100 labels and 90 for 400 takes 200 labels: halfway up, and halfway from log 100 to log 400.
 # >
 # > <details><summary>Hint 1</summary>Look for the first score that isn't below the target. If it is that of <code>labels[i]</code>, the point lies between i − 1 and i. Which part p of the way up is it?</details>
 # > <details><summary>Hint 2</summary>The logarithm of the number has covered the part p of <em>its</em> way, too. So what is it, and what is the number?</details>
@@ -418,17 +423,15 @@ from coursekit.evaluate.curve import bootstrap_labels, labels_for
 in_labels = answer_or(our_labels_for, labels_for)  # the library's until yours is there
 assert math.isclose(in_labels(80, [100, 400], [70, 90]), labels_for(80, [100, 400], [70, 90]))
 worth = {}
-for part, what in {"test": names, "validation": ["validation"]}.items():
-    curve = read_curve(6000, "mean", what)
-    before_text = [before for before, _ in curve]
-    for n, (_, after) in zip(numbers[:2], curve[:2], strict=True):
-        as_much = in_labels(after.mean(), numbers, [one.mean() for one in before_text])
-        low, high = bootstrap_labels(after, numbers, before_text, draws=4000, seed=42)
-        worth[part, n] = as_much, low, high
-        most = f"{high:,.0f}" if high < math.inf else "over 2,176"
-        print(f"{part}: {n} with text are worth {as_much:,.0f} without", end=" ")
-        print(f"(95 %: {low:,.0f} to {most})")
-claim(worth_in_labels=worth["test", 272][0])
+curve = read_curve(6000, "mean")
+before_text = [before for before, _ in curve]
+for n, (_, after) in zip(numbers[:2], curve[:2], strict=True):
+    as_much = in_labels(after.mean(), numbers, [one.mean() for one in before_text])
+    low, high = bootstrap_labels(after, numbers, before_text, draws=4000, seed=42)
+    worth[n] = as_much, low, high
+    most = f"{high:,.0f}" if high < math.inf else "over 2,176"
+    print(f"{n} with text are worth {as_much:,.0f} without (95 %: {low:,.0f} to {most})")
+claim(worth_in_labels=worth[272][0])
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(6.8, 4))[1]
@@ -438,7 +441,7 @@ for row, (name, x, y) in enumerate((("from scratch", 620, 90), ("pre-trained", 2
     ax.errorbar(numbers, means, yerr=errors, fmt="o-", color=f"C{row}", capsize=3)
     ax.text(x, y, name, color=f"C{row}", fontsize=10)
     for n, down in ((272, 59.5), (544, 55.5)) if row else ():
-        up, (far, low, high) = means[numbers.index(n)], worth["test", n]
+        up, (far, low, high) = means[numbers.index(n)], worth[n]
         ax.annotate("", (far, up), (n * 1.06, up), arrowprops={"arrowstyle": "->", "color": "0.3"})
         ax.plot([far, far], [down, up], ":", color="0.3")
         ax.plot([low, min(high, 2900)], [down, down], color="0.3")
@@ -456,27 +459,9 @@ ax.set_title("Recorded, 6,000 steps: what text is worth in labels (bars: 95 %)",
 figure("worth", alt="Arrows from 272 and 544 labels with text to the curve without.")
 
 # %% [markdown]
-# **272 labels with text are worth 494 without: 1.5 to 2.7 times as many (95 %).** 544 are worth 1,610, or at least some 800. So in points the gain falls with the number of labels; measured in labels, there is no sign of that. (With the last token 272 are worth 901, since the rival does worse.) **Before you say where pre-training pays, say how you count.**
+# **272 labels with text are worth 494 without: 1.5 to 2.7 times as many (95 %).** 544 are worth 1,610, or at least some 800; and what 1,088 with text can do, no number of ours does without. So in points the gain falls with the number of labels, and measured in labels it doesn't seem to. **Before you say where pre-training pays, say how you count.**
 #
 # Howard and Ruder (2018) count in labels: with 100 of them, and text, their network does as well as one from scratch with 50 or 100 times as many. Hernandez et al. (2021) call what is added the *effective data transferred*, here 494 − 272. A third way is the *relative error reduction*: text takes away 62 % of the wrong answers with 272 labels.
-#
-# And how much *text* does it take? So far all 2,176 were read. Now only 272 are: those that have a label, or as many others of the same templates.
-
-# %%
-print(f"{'gain by reading':25}", *(f"{n:>20} steps" for n in ("2,000", "500")))
-for name, end in {
-    "all 2,176": "",
-    "272 others": "-others",
-    "the 272 that have a label": "-labelled",
-}.items():
-    row = [
-        verdict(recorded(f"few-{steps}-causal-pre-trained{end}-mean").mean(1), long_scratch.mean(1))
-        for steps in (6000, 4500)
-    ]
-    print(f"{name:25}", *(f"{one:>25}" for one in row))
-
-# %% [markdown]
-# **Few texts are enough, if you stop in time.** After 2,000 steps of reading, 272 texts bring hardly anything: each has been read some 235 times. The loss on them is then 0.55 nats a word, and to know which of the 272 it is costs log 272 for all its words, 0.54 nats each. So these networks know the texts by heart and little else. After 500 steps the gain is as large as that of all texts, 14.8 ± 2.9 and 11.7 ± 2.6 to 12.3 ± 3.5, and validation tells them apart, too: 88.6 and 86.8 instead of 78.7 and 78.4. **The 272 statements themselves, first read without their labels, bring twelve points.** (On real text this is the *self-pretraining* of Krishna et al. 2022.)
 #
 # ## 10h.5 Which statements gain?
 #
@@ -511,50 +496,48 @@ ax.set_yticks(range(14), [fill_in(name) for name in names], fontsize=9)
 ax.set(xlabel="right (%), 12 seeds and their mean; dotted: a coin", xlim=(-3, 103))
 ax.set_ylim(13.6, -0.6)
 ax.legend(loc="lower left", fontsize=9)
-ax.set_title("Recorded, 272 labels, 6,000 steps: better on all fourteen", loc="right")
+ax.set_title("Recorded, 272 labels, 6,000 steps: a lead on nine of fourteen", loc="right")
 figure("few-longer", alt="Pre-trained, all rows move to the right, by up to 45; nobody to 78.")
 
 # %% [markdown]
 # **All fourteen rise, nine of them by a lead**, and *nobody* and *not a dry cake* most of all: from 33 and 40 to 78 and 79. Where someone reacts, little was left to gain. So it is a lead over templates, too: other templates would give another gain, and the error above counts that.
 #
-# And does it still believe the reaction rather than the fact? Exchange the reactions, as in 10g.3, and ask the network from scratch and the one that you trained for 6,000 steps.
+# Is it over the shortcut of lesson 10g? Swap the reactions, as there, so that they contradict the fact, and ask the network that you trained for 6,000 steps.
 
 # %% tags=["nbval-ignore-output"]
 from dataclasses import replace
 
 from coursekit.exercises.shortcuts import swap_reaction
 
-by_fact = {}
-for order, some in {"fact first": names[10:12], "reaction first": names[12:]}.items():
-    part = [replace(one, text=swap_reaction(one.text)) for one in test if one.template in some]
-    by_fact[order] = accuracy(longer, part)
-    right = f"from scratch {accuracy(from_scratch, part):.0f}, pre-trained {by_fact[order]:.0f}"
-    print(f"{order}, as in ‘{part[0].text}’: {right} % by the fact")
-claim(by_the_fact_if_first=by_fact["fact first"], by_the_fact_if_last=by_fact["reaction first"])
+part = [replace(one, text=swap_reaction(one.text)) for one in test if one.template in names[12:]]
+by_fact = accuracy(longer, part)
+print(f"such as ‘{part[0].text}’: {by_fact:.0f} % of the answers match the fact")
+claim(by_the_fact_if_last=by_fact)
 
 # %% [markdown]
-# **Now it goes by what comes first.** If that is the fact, the reaction hardly turns it round any longer. If that is the reaction, it still does, nearly always. Perhaps the text has taught it that: what comes first lets one predict the rest. (That is one network. With seven other seeds it is less clear, but with each of them most answers match the fact if it comes first.)
+# **No.** If the reaction comes first, it is believed, as before. Pre-training has brought many right answers, and the shortcut is still there.
 #
-# <details><summary>Caveats</summary>It is one choice of 272 labels, equally many of each template and label, and the errors don't count that choice. Nobody who has 272 has 512 others to spare for validation. The learning rate is that of lesson 10c for all; none was chosen for 272 labels, nor was dropout. In runs of 1,000 steps text gets half of them, in longer ones a third. Of the many verdicts here one was the question, that on 272 labels; among so many, a hint may be chance (10c.3). After 1,000 steps with 272 labels, validation prefers the last token for the pre-trained kind; if each has the head that it prefers, the gain is 6.5 ± 2.6, still a hint. And bidirectional networks, pre-trained by filling in masked words as BERT is? With the last token, 272 labels and four seeds the gain is 3.9 ± 2.1 after 1,000 steps (can't tell), and 12.8 ± 3.7 after 6,000 (a lead). All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
+# <details><summary>Caveats</summary>It is one choice of 272 labels, equally many of each template and label, and the errors don't count that choice. Nobody who has 272 has 512 others to spare for validation. The learning rate is that of lesson 10c for all. Texts with a reaction tell the outcome without a label, but it isn't these that pre-training lives on: without them it gains 16.2 ± 3.3. Bidirectional networks that fill in masked words, as BERT does, gain 3.9 ± 2.1 after 1,000 steps and 12.8 ± 3.7 after 6,000 (last token, 272 labels, four seeds). All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10h.3 (investigate, 20 minutes).** *People smiled because it was a tasty cake*: without its label, this text still says how things turned out. 640 of the texts, of ten templates, begin or end like this, with `{r}` in the template. Is that what pre-training lives on? First train one network that never reads them: give `pretrain` another `part`. Then complete the table with `verdict`, from twelve recorded seeds each. What is the last row for? And what did you expect of the one before?
+# > **Exercise 10h.3 (investigate, 20 minutes).** How much *text* does it take? So far all 2,176 statements were read. What if there are no others than the 272 with a label? Complete the table with `verdict`, from twelve recorded seeds each, after 4,000 steps with labels. Then explain the column on the left: what is the loss on the text after 2,000 steps, and what would it be if a network knew the 272 texts by heart and had only to find out which of them it is? And what is the last row for?
 # >
-# > <details><summary>Hint</summary><code>quiet = [one for one in train if "{r}" not in one.template]</code>. The twelve gains are <code>verdict(recorded(f"few-{n}-causal-pre-trained-quiet-mean").mean(1), recorded(f"few-{n}-causal-mean").mean(1))</code>; the last row has <code>fewer</code> in place of <code>quiet</code>, the first neither.</details>
+# > <details><summary>Hint 1</summary>The runs are <code>recorded(f"few-{n}-causal-pre-trained{end}-mean")</code>, with <code>n</code> 6000 or 4500 for 2,000 or 500 steps of pre-training, and <code>end</code> empty for all texts, <code>-labelled</code> or <code>-others</code>.</details>
+# > <details><summary>Hint 2</summary><code>read_record("labels-few-6000-causal-pre-trained-labelled-mean-0").mean_losses[19]</code> is the loss on the text. Which of 272 it is costs log 272 nats for a whole text; divide by its words.</details>
 #
-# |272 labels: gain over from scratch|1,000 steps|6,000 steps|
+# |272 labels: gain over 6,000 steps from scratch|2,000 steps of pre-training|500 steps|
 # |---|---|---|
-# |read all 2,176 texts|||
-# |read the 1,536 without a reaction|||
-# |read 1,536 others: without ten templates that have no reaction|||
+# |on all 2,176 texts|||
+# |on the 272 that have a label|||
+# |on 272 others of the same templates|||
 #
-# > <details><summary>What we found</summary>All: 5.1 ± 2.2 and 17.0 ± 2.7. Without reactions: 5.9 ± 2.9 and 16.2 ± 3.3. Other 1,536: 8.7 ± 2.3 and 15.4 ± 3.7. So no, pre-training doesn't live on texts that give the outcome away. The last row is the control: the second also reads fewer texts, of fewer templates, and had it been worse, that might have been why. To try next: which templates it does live on.</details>
+# > <details><summary>What we found</summary>All: 17.0 ± 2.7 and 12.3 ± 3.5. The 272: 2.4 ± 3.7 and 11.7 ± 2.6. Others: 2.9 ± 4.1 and 14.8 ± 2.9. After 2,000 steps each of the 272 has been read some 235 times. The loss is then 0.55 nats a word, and log 272 over some ten words is 0.54: they are memorised, and that is no help with new ones. After 500 steps they aren't yet, and the 272 statements themselves, first read without their labels, bring some twelve points. (On real text that is the <em>self-pretraining</em> of Krishna et al. 2022.) The last row is the control: it isn't the labelled texts that are bad to read, it is few texts for too long. One needn't look at the test to notice: validation is at 78.4 instead of 86.8. To try next: keep some texts back, and stop by the loss on these.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **When does pre-training pay?** Where labels are few, and training goes on for long enough: with the labels, until validation no longer rises; with text, until the language is learned and not yet the texts by heart. It doesn't take other texts than those with a label. In points: 12 to 17 with 272 labels, and with all 2,176 we can't tell whether any. In labels: 272 with text are worth some 500 without.
-# - Four ways to be wrong about it: stop when the training loss is near zero, go on until few texts are known by heart, give the rival a head that doesn't suit it, or forget to say how you count.
+# - **When does pre-training pay?** Where labels are few, and both parts of the training go on for long enough. In points: 12 to 17 with 272 labels, and with all 2,176 we can't tell whether any. In labels: 272 with text are worth some 500 without.
+# - Three ways to be wrong about it: stop when the training loss is near zero, give the rival a head that doesn't suit it, or forget to say how you count.
 # - A learning curve, read both ways: upwards in points, sideways in labels.
 #
 # **What still fails.** *People smiled because it was a burnt soup*: the network believes the smile, as in lesson 10g. And the plainest statement of all, *today it was a tasty cake*, is now the one that fails most: 28 % of these are wrong. Why? [Lesson 10e](10e_shortcuts.ipynb) has the tools to find out.

@@ -415,6 +415,14 @@ def pairs_within_three(tokens, size):
     return found
 
 
+def pairs_within_seven(tokens, size):
+    found = torch.zeros(len(tokens), size, size)
+    for n, text in enumerate(tokens.tolist()):
+        for i, j in combinations(range(len(text)), 2):
+            found[n, text[i], text[j]] += j - i < 8
+    return found
+
+
 def pairs_later_first(tokens, size):
     return pairs_by_loop(tokens, size).mT
 
@@ -815,13 +823,14 @@ ROWS = {
     labels.check_our_pairs: (
         [pairs_by_loop, pairs_by_sums],
         {
-            pairs_of_neighbours: "([[1, 0, 2, 3, 4, 5, 6, 7]], 8)",
-            pairs_but_neighbours: "([[1, 0, 2, 3, 4, 5, 6, 7]], 8)",
-            pairs_within_three: "([[1, 0, 2, 3, 4, 5, 6, 7]], 8)",
-            pairs_within_two: "([[1, 0, 2, 3, 4, 5, 6, 7]], 8)",
-            pairs_later_first: "([[1, 0, 2, 3, 4, 5, 6, 7]], 8)",
-            pairs_in_either_order: "([[1, 0, 2, 3, 4, 5, 6, 7]], 8)",
-            pairs_with_themselves: "([[1, 0, 2, 3, 4, 5, 6, 7]], 8)",
+            pairs_of_neighbours: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
+            pairs_but_neighbours: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
+            pairs_within_three: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
+            pairs_within_seven: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
+            pairs_within_two: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
+            pairs_later_first: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
+            pairs_in_either_order: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
+            pairs_with_themselves: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
             pairs_at_most_once: "([[2, 2, 1, 2]], 3)",
             pairs_of_two_words_only: "([[2, 2, 1, 2]], 3)",
             pairs_of_the_first_text: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
