@@ -370,7 +370,7 @@ for ax, x, y, y2 in ((axes[0], 700, 13, -1.8), (axes[1], 1088, 15, -1.6)):
     ax.text(x, y, "last token", color="0.35", ha="center")
     ax.text(700, y2, "mean of all", color="C3", ha="center")
 plt.gcf().suptitle(
-    "Recorded: a poor head, or too few steps, and pre-training seems to pay otherwise"
+    "Recorded: the answer depends on the head and on the steps"
 )
 figure(
     "ways",
