@@ -133,13 +133,13 @@ class TestRecord:
         # Not below the first loss: in some runs the rate still rises all through the first block,
         # which has learned nothing by its end, and one batch may be as low by chance.
         assert losses[0] < max(record.first_losses)
-        # The last block draws statements, the result has all. In labels-causal-slow-2 some 40 of
-        # 2,176 carry nearly the whole loss: over the 16,000 drawn, the standard error of its mean
-        # is 7.2 per cent (of 0.0204), and 9 per cent of 0.006 in another (0.0005): three of them.
+        # The last block draws statements, the result has all. In labels-2176-6000-causal-slow-2
+        # some 40 of 2,176 carry nearly the whole loss: over the 16,000 drawn, the standard error of
+        # its mean is 7.2 per cent (of 0.0204), and 9 per cent of 0.006 in another (0.0005): three of them.
         # The short ones draw 3,200, and the error is √5 times as large. With more labels than
         # one in eight the loss still falls in the last of so few blocks: by up to 0.007, or half.
-        falls = name.startswith("labels-one-in-")
-        short = falls or name.startswith(("labels-brief-", "labels-few-"))
+        falls = bool(re.match("labels-(544|1088|2176)-1000-", name))
+        short = falls or name.startswith(("labels-2176-1500-", "labels-272-"))
         chance = 0.48 if short else 0.27 if name.startswith("labels-") else 0.02
         assert losses[-1] == pytest.approx(
             record.result["train"], rel=chance + falls * 0.04, abs=falls * 6e-3 + 1.5e-3
@@ -250,7 +250,7 @@ def train_as_in(number, kind, start):
 @pytest.mark.parametrize("start", ["", "-pre-trained"])
 def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
     lesson, model = train_as_in("10c", kind, start)
-    run = begin(RECIPES[f"labels-{kind}{start}-3"], torch.device("cpu"))
+    run = begin(RECIPES[f"labels-2176-6000-{kind}{start}-3"], torch.device("cpu"))
     for _ in range(26):
         run.step()
     assert_close(run.classifier.state_dict(), model.state_dict(), rtol=0, atol=0)
@@ -271,9 +271,9 @@ def test_a_classifier_is_trained_by_the_loop_of_the_lesson(brief, kind, start):
 @pytest.mark.parametrize(
     ("number", "name", "kind", "end"),
     [
-        ("10c", "brief", "bidirectional", ""),
-        ("10c", "brief", "causal", ""),
-        ("10h", "few-1000", "causal", "-mean"),
+        ("10c", "2176-1500", "bidirectional", ""),
+        ("10c", "2176-1500", "causal", ""),
+        ("10h", "272-1000", "causal", "-mean"),
     ],
 )
 @pytest.mark.parametrize("start", ["", "-pre-trained"])
@@ -293,7 +293,7 @@ def test_a_short_run_is_trained_by_the_loop_of_its_lesson(
             again.step()
     assert_close(run.classifier.state_dict(), model.state_dict(), rtol=0, atol=0)
     assert_close(again.classifier.state_dict(), model.state_dict(), rtol=0, atol=0)
-    part = lesson["train"][:: 1 if name == "brief" else 8]
+    part = lesson["train"][:: 1 if name == "2176-1500" else 8]
     x, y = lesson["read"](part)
     with torch.no_grad():
         expected = F.cross_entropy(model(*x), y).item()
@@ -316,7 +316,7 @@ def test_pre_training_can_read_some_of_the_texts(monkeypatch, name, reading):
     assert (len(quiet), len(parts["fewer"]), len(train)) == (1536, 1536, 2176)
     encoder = lesson["pretrain"](3, steps=12, part=parts[reading])
     model = lesson["learn_labels"](3, encoder, steps=14)
-    recipe = RECIPES["labels-few-1000-causal-pre-trained-quiet-mean-3"]
+    recipe = RECIPES["labels-272-1000-causal-pre-trained-quiet-mean-3"]
     options = recipe.options | {"steps": 26, "reading": reading}
     recipe = replace(recipe, code=f"tools.recipes.brief:{name}", options=options)
     run = begin(recipe, torch.device("cpu"))
@@ -332,13 +332,13 @@ def test_pre_training_can_read_some_of_the_texts(monkeypatch, name, reading):
 
 def test_a_long_run_takes_a_third_of_its_steps_for_pre_training():
     for steps, end in ((6000, ""), (6000, "-quiet-mean"), (3000, "-mean"), (12000, "-mean")):
-        recipe = RECIPES[f"labels-few-{steps}-causal-pre-trained{end}-3"]
+        recipe = RECIPES[f"labels-272-{steps}-causal-pre-trained{end}-3"]
         run = begin(recipe, torch.device("cpu"))
         assert (run.pre_training, run.steps, recipe.steps) == (steps // 3, steps, steps)
 
 
 def test_a_small_head_begins_as_small_as_berts_and_all_else_as_before():
-    recipe = RECIPES["labels-few-1000-causal-pre-trained-small-head-3"]
+    recipe = RECIPES["labels-272-1000-causal-pre-trained-small-head-3"]
     run, other = (
         begin(replace(recipe, code=f"tools.recipes.brief:{name}"), torch.device("cpu"))
         for name in ("SmallHead", "Brief")
@@ -351,7 +351,7 @@ def test_a_small_head_begins_as_small_as_berts_and_all_else_as_before():
 
 
 def test_a_classifier_learns_from_the_templates_of_its_split(brief):
-    run = begin(RECIPES["labels-causal-mean-split-2"], torch.device("cpu"))
+    run = begin(RECIPES["labels-2176-6000-causal-mean-split-2"], torch.device("cpu"))
     parts = zip(statements(split=2), (run.train, run.validation, run.test), strict=True)
     for part, (tokens, _, labels) in parts:
         words = [[run.ids[word] for word in one.text.split()] for one in part]
@@ -360,8 +360,8 @@ def test_a_classifier_learns_from_the_templates_of_its_split(brief):
 
 
 def test_a_classifier_can_read_its_first_token_or_the_mean_of_all(brief):
-    run = begin(RECIPES["labels-bidirectional-pre-trained-cls-0"], torch.device("cpu"))
-    other = begin(RECIPES["labels-causal-mean-0"], torch.device("cpu"))
+    run = begin(RECIPES["labels-2176-6000-bidirectional-pre-trained-cls-0"], torch.device("cpu"))
+    other = begin(RECIPES["labels-2176-6000-causal-mean-0"], torch.device("cpu"))
     tokens, present, _ = run.test
     for model, pool in (
         (run.classifier, lambda vectors: vectors[0]),
@@ -378,14 +378,19 @@ def test_a_classifier_can_read_its_first_token_or_the_mean_of_all(brief):
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_draws_are_recorded_as_validation_chose_on_the_first(kind):
     def on_validation(name):
-        records = [read_record(f"labels-{kind}{name}-{seed}", FOLDER) for seed in range(4)]
+        records = [
+            read_record(f"labels-2176-6000-{kind}{name}-{seed}", FOLDER) for seed in range(4)
+        ]
         return sum(record.result["validation"] for record in records)
 
     assert max(VARIED, key=on_validation) == CHOSEN[kind]
 
 
 def test_a_classifier_learns_at_its_own_rate(brief):
-    runs = [begin(RECIPES[f"labels-causal{name}-0"], torch.device("cpu")) for name in ("-slow", "")]
+    runs = [
+        begin(RECIPES[f"labels-2176-6000-causal{name}-0"], torch.device("cpu"))
+        for name in ("-slow", "")
+    ]
     for step in range(14):
         found = []
         for run in runs:
@@ -652,7 +657,9 @@ def test_the_command_records_what_is_asked_for(stop, tmp_path, monkeypatch, caps
 
 
 def _by_seed(kind, what):
-    return [read_record(f"labels-{kind}-{seed}", FOLDER).result[what] for seed in range(4)]
+    return [
+        read_record(f"labels-2176-6000-{kind}-{seed}", FOLDER).result[what] for seed in range(4)
+    ]
 
 
 def test_without_the_mean_causal_networks_would_choose_another_rate_and_lead_by_less():
@@ -688,7 +695,7 @@ def test_where_causal_networks_are_furthest_ahead_no_test_statement_has_nobody()
     """What the text of 10f states of six other draws."""
 
     def on_draw(kind, n):
-        return read_record(f"labels-{kind}-split-{n}", FOLDER).result["right"]
+        return read_record(f"labels-2176-6000-{kind}-split-{n}", FOLDER).result["right"]
 
     leads = {n: on_draw("causal-mean", n) - on_draw("bidirectional", n) for n in range(1, 7)}
     widest = max(leads, key=leads.get)
@@ -733,7 +740,7 @@ def test_what_10f_found_of_three_more_pairs_of_kinds():
         return [leads.mean().item(), (leads.std() * (1 / 6 + 14 / 34) ** 0.5).item()]
 
     def one(kind, n):
-        return read_record(f"labels-{kind}-split-{n}", FOLDER).result["right"]
+        return read_record(f"labels-2176-6000-{kind}-split-{n}", FOLDER).result["right"]
 
     leads, counts = compare("causal", "other")
     assert leads == pytest.approx([7.2, 1.4, 7.2, 3.3], abs=0.05)
@@ -786,7 +793,7 @@ def test_which_template_makes_the_lead_depends_on_the_setting():
 
 def _few(kind, seeds=12, steps=1000):
     """Return how often networks with few labels are right: (seeds, templates), by their names."""
-    records = [read_record(f"labels-few-{steps}-{kind}-{seed}", FOLDER) for seed in range(seeds)]
+    records = [read_record(f"labels-272-{steps}-{kind}-{seed}", FOLDER) for seed in range(seeds)]
     forms = sorted({one.template for one in statements()[2]}, key=lambda one: ("{r}" in one, one))
     found = [[record.result[form] for form in forms] for record in records]
     return torch.tensor(found, dtype=torch.float64), forms
@@ -809,25 +816,25 @@ def test_what_10g_states_of_networks_that_learn_272_labels():
 @pytest.mark.parametrize(
     ("files", "before", "after", "gain"),
     [
-        ("few-1000-{}-mean", 69.0, 74.2, (5.1, 2.2)),
-        ("one-in-4-{}-mean", 86.8, 89.5, (2.7, 2.7)),
-        ("one-in-2-{}-mean", 92.4, 93.6, (1.2, 2.1)),
-        ("one-in-1-{}-mean", 93.4, 93.6, (0.2, 2.0)),
-        ("few-6000-{}-mean", 72.6, 89.7, (17.0, 2.7)),
-        ("long-one-in-4-{}-mean", 92.4, 98.0, (5.6, 2.4)),
-        ("long-one-in-2-{}-mean", 97.0, 99.3, (2.3, 1.2)),
-        ("{}-mean", 98.7, 99.7, (1.0, 0.7)),
-        ("few-1000-{}", 67.5, 75.6, (8.1, 2.1)),
-        ("one-in-4-{}", 77.2, 83.2, (6.0, 3.2)),
-        ("one-in-2-{}", 79.7, 89.3, (9.6, 3.0)),
-        ("one-in-1-{}", 77.0, 89.2, (12.2, 2.9)),
-        ("few-1500-{}", 65.6, 78.5, (12.9, 2.4)),
-        ("brief-{}", 85.9, 93.0, (7.1, 3.3)),
-        ("few-6000-{}", 68.4, 86.2, (17.8, 2.5)),
-        ("long-one-in-4-{}", 84.1, 96.7, (12.6, 1.8)),
-        ("long-one-in-2-{}", 87.0, 99.1, (12.1, 1.6)),
-        ("{}", 94.6, 98.6, (3.9, 1.2)),
-        ("few-1000-{}-small-head", 64.4, 69.7, (5.3, 2.7)),
+        ("272-1000-{}-mean", 69.0, 74.2, (5.1, 2.2)),
+        ("544-1000-{}-mean", 86.8, 89.5, (2.7, 2.7)),
+        ("1088-1000-{}-mean", 92.4, 93.6, (1.2, 2.1)),
+        ("2176-1000-{}-mean", 93.4, 93.6, (0.2, 2.0)),
+        ("272-6000-{}-mean", 72.6, 89.7, (17.0, 2.7)),
+        ("544-6000-{}-mean", 92.4, 98.0, (5.6, 2.4)),
+        ("1088-6000-{}-mean", 97.0, 99.3, (2.3, 1.2)),
+        ("2176-6000-{}-mean", 98.7, 99.7, (1.0, 0.7)),
+        ("272-1000-{}", 67.5, 75.6, (8.1, 2.1)),
+        ("544-1000-{}", 77.2, 83.2, (6.0, 3.2)),
+        ("1088-1000-{}", 79.7, 89.3, (9.6, 3.0)),
+        ("2176-1000-{}", 77.0, 89.2, (12.2, 2.9)),
+        ("272-1500-{}", 65.6, 78.5, (12.9, 2.4)),
+        ("2176-1500-{}", 85.9, 93.0, (7.1, 3.3)),
+        ("272-6000-{}", 68.4, 86.2, (17.8, 2.5)),
+        ("544-6000-{}", 84.1, 96.7, (12.6, 1.8)),
+        ("1088-6000-{}", 87.0, 99.1, (12.1, 1.6)),
+        ("2176-6000-{}", 94.6, 98.6, (3.9, 1.2)),
+        ("272-1000-{}-small-head", 64.4, 69.7, (5.3, 2.7)),
     ],
 )
 def test_what_is_gained_by_reading_first(files, before, after, gain):
@@ -851,7 +858,7 @@ def _apart(a, b):
 
 def test_after_1000_steps_no_gain_is_a_lead():
     """What 10h.3 shows of the mean of tokens; on validation none is even a hint."""
-    for run in ("few-1000-{}-mean", "one-in-4-{}-mean", "one-in-2-{}-mean", "one-in-1-{}-mean"):
+    for run in ("272-1000-{}-mean", "544-1000-{}-mean", "1088-1000-{}-mean", "2176-1000-{}-mean"):
         ahead, error = _apart(_gain(run), torch.zeros(12))
         assert ahead < 3 * error
         ahead, error = _apart(_gain(run, "validation"), torch.zeros(12))
@@ -861,11 +868,11 @@ def test_after_1000_steps_no_gain_is_a_lead():
 def test_after_6000_steps_few_labels_gain_more_points_than_all():
     """What 10h.3 states, and of the last token, too; on validation it is a lead as well."""
     for end, expected in (("-mean", [16.0, 2.6]), ("", [13.9, 2.5])):
-        assert _apart(_gain(f"few-6000-{{}}{end}"), _gain(f"{{}}{end}")) == pytest.approx(
+        assert _apart(_gain(f"272-6000-{{}}{end}"), _gain(f"2176-6000-{{}}{end}")) == pytest.approx(
             expected, abs=0.05
         )
         ahead, error = _apart(
-            _gain(f"few-6000-{{}}{end}", "validation"), _gain(f"{{}}{end}", "validation")
+            _gain(f"272-6000-{{}}{end}", "validation"), _gain(f"2176-6000-{{}}{end}", "validation")
         )
         assert ahead > 3 * error
 
@@ -873,10 +880,10 @@ def test_after_6000_steps_few_labels_gain_more_points_than_all():
 def test_what_5000_more_steps_bring_with_272_labels():
     """What 10h.2 states: after reading they bring much, though both know the labels by heart."""
     for start, grows in (("", [3.6, 2.7]), ("-pre-trained", [15.5, 2.3])):
-        long, short = (_right(f"few-{steps}-causal{start}-mean") for steps in (6000, 1000))
+        long, short = (_right(f"272-{steps}-causal{start}-mean") for steps in (6000, 1000))
         assert _apart(long, short) == pytest.approx(grows, abs=0.05)
-        assert _right(f"few-1000-causal{start}-mean", what="train").max() < 0.05
-    grown = _apart(_gain("few-6000-{}-mean"), _gain("few-1000-{}-mean"))
+        assert _right(f"272-1000-causal{start}-mean", what="train").max() < 0.05
+    grown = _apart(_gain("272-6000-{}-mean"), _gain("272-1000-{}-mean"))
     assert grown == pytest.approx([11.9, 3.3], abs=0.05)
 
 
@@ -884,10 +891,10 @@ def test_twice_as_many_steps_bring_no_more():
     """What 10h.2 states of 272 labels, on validation; the gain on the test remains a lead."""
     for start, more in (("", [1.3, 2.6]), ("-pre-trained", [-3.4, 2.6])):
         long, short = (
-            _right(f"few-{steps}-causal{start}-mean", what="validation") for steps in (12000, 6000)
+            _right(f"272-{steps}-causal{start}-mean", what="validation") for steps in (12000, 6000)
         )
         assert _apart(long, short) == pytest.approx(more, abs=0.05)
-    runs = (_right(f"few-12000-causal{start}-mean") for start in ("-pre-trained", ""))
+    runs = (_right(f"272-12000-causal{start}-mean") for start in ("-pre-trained", ""))
     assert _apart(*runs) == pytest.approx([12.4, 3.9], abs=0.05)
 
 
@@ -895,16 +902,16 @@ def test_reading_is_ahead_if_each_kind_has_the_steps_that_validation_prefers():
     """What 10h.2 states: 12,000 from scratch, and 6,000 pre-trained."""
     best = {}
     for start, expected in (("", 12000), ("-pre-trained", 6000)):
-        runs = [f"few-{steps}-causal{start}-mean" for steps in (1000, 3000, 6000, 12000)]
+        runs = [f"272-{steps}-causal{start}-mean" for steps in (1000, 3000, 6000, 12000)]
         run = max(runs, key=lambda run: _right(run, what="validation").mean())
-        assert run.startswith(f"few-{expected}-")
+        assert run.startswith(f"272-{expected}-")
         best[start] = _right(run)
     assert _apart(best["-pre-trained"], best[""]) == pytest.approx([15.7, 2.9], abs=0.05)
 
 
 def test_the_loss_on_the_text_still_falls_when_that_on_the_labels_is_near_zero():
     """What 10h.2 prints: the last 100 of 500 steps with text, and of 2,000."""
-    for run, block, expected in (("few-1000", 4, 1.08), ("few-6000", 19, 0.92)):
+    for run, block, expected in (("272-1000", 4, 1.08), ("272-6000", 19, 0.92)):
         names = [f"labels-{run}-causal-pre-trained-mean-{seed}" for seed in range(12)]
         losses = [read_record(name, FOLDER).mean_losses[block] for name in names]
         assert sum(losses) / 12 == pytest.approx(expected, abs=0.005)
@@ -913,11 +920,11 @@ def test_the_loss_on_the_text_still_falls_when_that_on_the_labels_is_near_zero()
 def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
     """What 10h begins with: 272 labels, from scratch, by either head."""
     for end, expected in (("", 23.3), ("-mean", 33.2)):
-        right = _right(f"few-1000-causal{end}", what="nobody found the {s} {o} {t} .")
+        right = _right(f"272-1000-causal{end}", what="nobody found the {s} {o} {t} .")
         assert right.mean().item() == pytest.approx(expected, abs=0.05)
 
 
-@pytest.mark.parametrize("run", ["few-6000-", "long-one-in-4-", "long-one-in-2-", ""])
+@pytest.mark.parametrize("run", ["272-6000-", "544-6000-", "1088-6000-", "2176-6000-"])
 def test_after_6000_steps_validation_prefers_the_mean_of_all_tokens(run):
     """What 10h.3 states of those from scratch; and the pre-trained are no worse with it."""
     for start, least in (("", 1.0), ("-pre-trained", -0.05)):
@@ -931,7 +938,7 @@ def test_after_6000_steps_validation_prefers_the_mean_of_all_tokens(run):
 def test_which_share_of_the_errors_text_takes_away(end, fewer):
     """What 10h.4 states: the relative error reduction."""
     found = []
-    for run in ("few-6000-", "long-one-in-4-", "long-one-in-2-", ""):
+    for run in ("272-6000-", "544-6000-", "1088-6000-", "2176-6000-"):
         before, after = (
             100 - _right(f"{run}causal{start}{end}").mean().item() for start in ("", "-pre-trained")
         )
@@ -950,7 +957,7 @@ def test_which_share_of_the_errors_text_takes_away(end, fewer):
 )
 def test_how_many_labels_do_as_much_as_text(end, what, few, more):
     """What 10h.4 states, of 272, of 544 and of 1,088 labels with text."""
-    runs = {272: "few-6000-", 544: "long-one-in-4-", 1088: "long-one-in-2-", 2176: ""}
+    runs = {272: "272-6000-", 544: "544-6000-", 1088: "1088-6000-", 2176: "2176-6000-"}
     scratch, text = (
         [_right(f"{run}causal{start}{end}", what=what).mean().item() for run in runs.values()]
         for start in ("", "-pre-trained")
@@ -961,7 +968,7 @@ def test_how_many_labels_do_as_much_as_text(end, what, few, more):
 
 def test_how_sure_it_is_how_many_labels_do_as_much_as_text():
     """What 10h.4 states: 1.5 to 2.7 times as many, and of 544 labels at least some 800."""
-    runs = {272: "few-6000-", 544: "long-one-in-4-", 1088: "long-one-in-2-", 2176: ""}
+    runs = {272: "272-6000-", 544: "544-6000-", 1088: "1088-6000-", 2176: "2176-6000-"}
     forms = sorted({one.template for one in statements()[2]})
     scratch, text = (
         [read_results(f"labels-{run}causal{k}-mean", forms, seeds=12) for run in runs.values()]
@@ -991,21 +998,21 @@ def test_where_few_labels_gain_after_6000_steps():
 @pytest.mark.parametrize(
     ("run", "right", "gain"),
     [
-        ("few-4500-causal-pre-trained", 84.9, [12.3, 3.5]),
-        ("few-2500-causal-pre-trained", 83.9, [11.3, 2.6]),
-        ("few-6000-causal-pre-trained-fewer", 88.0, [15.4, 3.7]),
-        ("few-6000-causal-pre-trained-labelled", 75.1, [2.4, 3.7]),
-        ("few-6000-causal-pre-trained-others", 75.5, [2.9, 4.1]),
-        ("few-4500-causal-pre-trained-labelled", 84.3, [11.7, 2.6]),
-        ("few-4500-causal-pre-trained-others", 87.4, [14.8, 2.9]),
-        ("few-6000-causal-pre-trained-quiet", 88.8, [16.2, 3.3]),
+        ("272-4500-causal-pre-trained", 84.9, [12.3, 3.5]),
+        ("272-2500-causal-pre-trained", 83.9, [11.3, 2.6]),
+        ("272-6000-causal-pre-trained-fewer", 88.0, [15.4, 3.7]),
+        ("272-6000-causal-pre-trained-labelled", 75.1, [2.4, 3.7]),
+        ("272-6000-causal-pre-trained-others", 75.5, [2.9, 4.1]),
+        ("272-4500-causal-pre-trained-labelled", 84.3, [11.7, 2.6]),
+        ("272-4500-causal-pre-trained-others", 87.4, [14.8, 2.9]),
+        ("272-6000-causal-pre-trained-quiet", 88.8, [16.2, 3.3]),
     ],
 )
 def test_what_made_the_difference(run, right, gain):
     """What exercise 10h.3 found, and the caveats say, against 6,000 steps from scratch."""
     found = _right(f"{run}-mean")
     assert found.mean().item() == pytest.approx(right, abs=0.05)
-    assert _apart(found, _right("few-6000-causal-mean")) == pytest.approx(gain, abs=0.05)
+    assert _apart(found, _right("272-6000-causal-mean")) == pytest.approx(gain, abs=0.05)
 
 
 def test_nine_templates_of_fourteen_gain_by_a_lead():
@@ -1023,7 +1030,7 @@ def test_nine_templates_of_fourteen_gain_by_a_lead():
 )
 def test_few_texts_are_enough_if_one_stops_before_they_are_known_by_heart(reading, briefly, long):
     """What exercise 10h.3 found: validation with 500 and 2,000 steps of reading; the last loss."""
-    runs = [f"few-{steps}-causal-pre-trained-{reading}-mean" for steps in (4500, 6000)]
+    runs = [f"272-{steps}-causal-pre-trained-{reading}-mean" for steps in (4500, 6000)]
     found = [_right(run, what="validation").mean().item() for run in runs]
     assert found == pytest.approx([briefly, long], abs=0.05)
     few = statements()[0][::8] if reading == "labelled" else statements()[0][4::8]
@@ -1039,7 +1046,7 @@ def test_few_texts_are_enough_if_one_stops_before_they_are_known_by_heart(readin
 @pytest.mark.parametrize(("steps", "more"), [(4500, [10.8, 2.4]), (2500, [9.7, 2.1])])
 def test_each_part_of_the_training_was_too_short(steps, more):
     """What 10h.2 states of 4,000 steps with labels, and of 2,000 with text, instead of 500."""
-    long, short = (_right(f"few-{n}-causal-pre-trained-mean") for n in (steps, 1000))
+    long, short = (_right(f"272-{n}-causal-pre-trained-mean") for n in (steps, 1000))
     assert _apart(long, short) == pytest.approx(more, abs=0.05)
 
 
@@ -1057,7 +1064,7 @@ def test_each_part_of_the_training_was_too_short(steps, more):
 def test_what_is_gained_without_texts_that_tell(end, seeds, right, gain):
     """After 1,000 steps, with four seeds and with twelve, what they read being varied."""
     text, scratch = (
-        _right(f"few-1000-causal{one}-mean", seeds) for one in (f"-pre-trained{end}", "")
+        _right(f"272-1000-causal{one}-mean", seeds) for one in (f"-pre-trained{end}", "")
     )
     assert text.mean().item() == pytest.approx(right, abs=0.05)
     assert _apart(text, scratch) == pytest.approx(gain, abs=0.05)
@@ -1134,7 +1141,7 @@ def test_how_sure_the_lead_of_the_best_kind_is(other, twelve, eight, templates):
     forms = sorted({one.template for one in statements()[2]})
 
     def of_kind(kind):
-        names = [f"labels-brief-{kind}-{seed}" for seed in range(12)]
+        names = [f"labels-2176-1500-{kind}-{seed}" for seed in range(12)]
         found = [[read_record(name, FOLDER).result[form] for form in forms] for name in names]
         return torch.tensor(found, dtype=torch.float64)
 

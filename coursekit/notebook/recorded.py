@@ -107,7 +107,7 @@ def read_results(
         ValueError: as `read_record`; if a run has no result of such a name.
 
     Example:
-        >>> read_results("labels-few-1000-causal", ["train", "right"], seeds=3).shape
+        >>> read_results("labels-272-1000-causal", ["train", "right"], seeds=3).shape
         torch.Size([3, 2])
     """
     found = []

@@ -208,7 +208,7 @@ def accuracy(model, part):  # per cent
 
 # %%
 def recorded(kind, seed, what="right"):  # per cent, of a run that is kept with the course
-    return read_record(f"labels-brief-{kind.replace(', ', '-')}-{seed}").result[what]
+    return read_record(f"labels-2176-1500-{kind.replace(', ', '-')}-{seed}").result[what]
 
 
 # %% tags=["nbval-ignore-output"]

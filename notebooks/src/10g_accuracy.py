@@ -76,7 +76,7 @@ def our_pairs(tokens, size):
 
 
 # %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, and no seed plays a role. (With the least `decay` it is so flat there that the optimiser stops a little before, and rounding can decide a statement or two.) The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, and no seed plays a role. (With the least `decay` it is so flat there that the optimiser stops just short of it, and rounding can decide a statement or two.) The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
 
 # %%
 from coursekit.models.bag import count_words, fit_bag
@@ -134,7 +134,7 @@ def added(first, second):  # what the pair says beyond its words
 
 
 print(f"all words and pairs together: {margin(*words):+.1f}")
-print(*(f"not … {one} {added('not', one):+.1f}" for one in ("tasty", "stale", "dry")), sep="  ")
+print(*(f"not … {one} {added('not', one):+.1f}" for one in ("stale", "dry")), sep="  ")
 for domain, (things, _, _) in DOMAINS.items():
     print(domain, *(f"not … {one} {added('not', one):+.1f}" for one in things.split()), sep="  ")
 
@@ -158,7 +158,7 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nbelow: a word by itself", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# All arcs and words add up to +9.2: it turned out well. *Was … stale* speaks for *badly*, but *not … stale* outweighs it, with *not … cake*.
+# All arcs and words add up to +9.2: it turned out well. *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
 # Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell, +0.2. The thing must make the difference: a cake that isn't dry is good. If so, the other things of the kitchen should have the same sign and those of the weather the opposite one, and elsewhere, where nothing is dry, it should be small. That is what we see.
 #
@@ -216,7 +216,7 @@ forms = {one.template for one in test}
 names = sorted(forms, key=lambda form: ("{r}" in form, " but " in form, form))  # reactions last
 
 
-of_networks = read_results("labels-few-1000-causal", names, seeds=12)  # % right, (seeds, templates)
+of_networks = read_results("labels-272-1000-causal", names, seeds=12)  # % right, (seeds, templates)
 on_all = of_networks.mean(1)
 print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
 
@@ -316,7 +316,7 @@ figure(
 )
 
 # %% [markdown]
-# **The networks can rely on reactions. On the ten others they score 55 %**, and that is an average, too:
+# **The networks are reliable only on reactions. On the ten others they score 55 %**, and that is an average, too:
 #
 # - mostly right on two templates with *but*, in between on others;
 # - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time, as single words were about *not a dry cake* in 10g.1.
@@ -373,8 +373,8 @@ claim(with_its_reaction=on_reactions, with_the_opposite_reaction=mean)
 # %% [markdown]
 # **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. And how well it is known depends on the words:
 #
-# - *It was a dry cake* with the time at the end is a template of training, and mostly right. With *today* in front it is new, and right as well; with *this time* in front it is a coin toss. Why, we don't know.
-# - *Today the cake was not dry* is a template of training, too. They know its eight examples by heart, and of new ones they get half. With *not* nothing is better than a coin. So it isn't only new templates that they fail on.
+# - *It was a dry cake* with the time at the end is a template of training, and mostly right. With *today* in front it is new, and right as well; with *this time* in front they get half. Why, we don't know.
+# - *Today the cake was not dry* is a template of training, too. They know its eight examples by heart, and of new ones they get half. With *not* no more than half are right. So it isn't only new templates that they fail on.
 #
 # (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2020.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
 
@@ -395,7 +395,7 @@ claim(with_its_reaction=on_reactions, with_the_opposite_reaction=mean)
 # %% [markdown]
 # ## What you now have
 #
-# - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores (the field calls it a *partial-input baseline* where it sees only a part of the text): who knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
+# - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores (the field calls it a *partial-input baseline* where it sees only a part of the text): a model that knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
 # - A test of such an explanation: change only what it rests on. With the opposite reaction nearly 100 % became 3. (The field calls this a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
 # - A score above chance doesn't say that a little is known of everything, nor does a score near chance say that nothing is known: always wrong is knowledge, too.
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.

@@ -99,43 +99,43 @@ RECIPES = {
     ),
 }
 RECIPES |= {
-    f"labels-{kind}{name}-{seed}": _labels(seed, **options, **varied)
+    f"labels-2176-6000-{kind}{name}-{seed}": _labels(seed, **options, **varied)
     for kind, options in KINDS.items()
     for name, varied in VARIED.items()
     for seed in range(4)
 }
 RECIPES |= {  # for lesson 10h, as many as of its short runs
-    f"labels-{kind}{name}-{seed}": _labels(seed, **KINDS[kind], **VARIED[name])
+    f"labels-2176-6000-{kind}{name}-{seed}": _labels(seed, **KINDS[kind], **VARIED[name])
     for kind in ("causal", "causal-pre-trained")
     for name in ("", "-mean")
     for seed in range(4, 12)
 }
 RECIPES |= {
-    f"labels-bidirectional-pre-trained-cls-{seed}": _labels(
+    f"labels-2176-6000-bidirectional-pre-trained-cls-{seed}": _labels(
         seed, **KINDS["bidirectional-pre-trained"], pooling="first"
     )
     for seed in range(4)
 }
 RECIPES |= {
-    f"labels-{kind}{CHOSEN[kind]}-split-{split}": _labels(
+    f"labels-2176-6000-{kind}{CHOSEN[kind]}-split-{split}": _labels(
         0, split=split, **KINDS[kind], **VARIED[CHOSEN[kind]]
     )
     for kind in KINDS
     for split in range(1, 7)
 }
 RECIPES |= {
-    f"labels-brief-{kind}-{seed}": _brief(seed, 1500, **options)
+    f"labels-2176-1500-{kind}-{seed}": _brief(seed, 1500, **options)
     for kind, options in KINDS.items()
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-few-{steps}-{kind}-{seed}": _brief(seed, steps, every=8, **options)
+    f"labels-272-{steps}-{kind}-{seed}": _brief(seed, steps, every=8, **options)
     for kind, options in KINDS.items()
     for steps in (1000, 1500)
     for seed in range(12 if kind.startswith("causal") else 4)
 }
 RECIPES |= {
-    f"labels-few-6000-{kind}{name}-{seed}": _brief(
+    f"labels-272-6000-{kind}{name}-{seed}": _brief(
         seed, 6000, "Long", every=8, **KINDS[kind], **VARIED[name]
     )
     for kind in ("causal", "causal-pre-trained")
@@ -143,7 +143,7 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {  # half as long, and twice
-    f"labels-few-{steps}-{kind}-mean-{seed}": _brief(
+    f"labels-272-{steps}-{kind}-mean-{seed}": _brief(
         seed, steps, name, every=8, **KINDS[kind], **VARIED["-mean"]
     )
     for kind in ("causal", "causal-pre-trained")
@@ -151,12 +151,12 @@ RECIPES |= {  # half as long, and twice
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-few-6000-{kind}-{seed}": _brief(seed, 6000, "Long", every=8, **KINDS[kind])
+    f"labels-272-6000-{kind}-{seed}": _brief(seed, 6000, "Long", every=8, **KINDS[kind])
     for kind in ("bidirectional", "bidirectional-pre-trained")
     for seed in range(4)
 }
 RECIPES |= {
-    f"labels-one-in-{every}-{kind}{name}-{seed}": _brief(
+    f"labels-{2176 // every}-1000-{kind}{name}-{seed}": _brief(
         seed, 1000, every=every, **KINDS[kind], **VARIED[name]
     )
     for every in (1, 2, 4)  # one in eight is above
@@ -165,21 +165,21 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-few-1000-{kind}-small-head-{seed}": _brief(
+    f"labels-272-1000-{kind}-small-head-{seed}": _brief(
         seed, 1000, "SmallHead", every=8, **KINDS[kind]
     )
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-few-1000-{kind}-mean-{seed}": _brief(
+    f"labels-272-1000-{kind}-mean-{seed}": _brief(
         seed, 1000, every=8, pooling="mean", **KINDS[kind]
     )
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-long-one-in-{every}-{kind}{name}-{seed}": _brief(
+    f"labels-{2176 // every}-6000-{kind}{name}-{seed}": _brief(
         seed, 6000, "Long", every=every, **KINDS[kind], **VARIED[name]
     )
     for every in (2, 4)  # all are above, and one in eight
@@ -188,7 +188,7 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {
-    f"labels-few-{steps}-causal-pre-trained-{reading}-mean-{seed}": _brief(
+    f"labels-272-{steps}-causal-pre-trained-{reading}-mean-{seed}": _brief(
         seed,
         steps,
         name,
@@ -202,7 +202,7 @@ RECIPES |= {
     for seed in range(12)
 }
 RECIPES |= {  # 500 steps with few texts, 4,000 with labels
-    f"labels-few-4500-causal-pre-trained-{reading}-mean-{seed}": _brief(
+    f"labels-272-4500-causal-pre-trained-{reading}-mean-{seed}": _brief(
         seed,
         4500,
         "Reading",
@@ -215,7 +215,7 @@ RECIPES |= {  # 500 steps with few texts, 4,000 with labels
     for seed in range(12)
 }
 RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
-    f"labels-few-{steps}-causal-pre-trained-mean-{seed}": _brief(
+    f"labels-272-{steps}-causal-pre-trained-mean-{seed}": _brief(
         seed, steps, name, every=8, **KINDS["causal-pre-trained"], **VARIED["-mean"]
     )
     for steps, name in ((2500, "Long"), (4500, "Brief"))
