@@ -135,7 +135,8 @@ class TestRecord:
         assert losses[0] < max(record.first_losses)
         # The last block draws statements, the result has all. In labels-2176-6000-causal-slow-2
         # some 40 of 2,176 carry nearly the whole loss: over the 16,000 drawn, the standard error of
-        # its mean is 7.2 per cent (of 0.0204), and 9 per cent of 0.006 in another (0.0005): three of them.
+        # its mean is 7.2 per cent (of 0.0204), and 9 per cent of 0.006 in another (0.0005): three
+        # of them.
         # The short ones draw 3,200, and the error is √5 times as large. With more labels than
         # one in eight the loss still falls in the last of so few blocks: by up to 0.007, or half.
         falls = bool(re.match("labels-(544|1088|2176)-1000-", name))
