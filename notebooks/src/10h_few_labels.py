@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10h · When does pre-training pay?
 #
-# *Nobody found the soup burnt today.* Did things turn out well? They did, but a network that has learned from 272 labelled statements will probably say no: of statements like this one it gets a third right, or less (lesson 10g). More labels would help, but labels cost money. Text is cheap. Can a network get more out of the same labels if it reads first?
+# *Nobody found the soup burnt today.* Did things turn out well? They did, but a network that has learned from 272 labelled statements will probably say no: of statements like this one it gets a third right at most (lesson 10g). More labels would help, but labels cost money. Text is cheap. Can a network get more out of the same labels if it reads first?
 #
 # **Afterwards you can** pre-train a network on text without labels, say how many labels that is worth, and tell a fair comparison from one that stopped too early.
 #
@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: reading first, Dai and Le (2015), Howard and Ruder (2018), Radford et al. (2018) and Devlin et al. (2019); reading the task's own text, Gururangan et al. (2020) and Krishna et al. (2022); random weights that catch up, He, Girshick and Dollár (2019); what text is worth, counted in data, Hernandez et al. (2021); stopping too early, Zhang et al. (2021) and Hoffer, Hubara and Soudry (2017). All statements here were written for this course.
+# **Sources**: reading first, Dai and Le (2015), Howard and Ruder (2018), Radford et al. (2018) and Devlin et al. (2019); reading the task's own text only, Krishna et al. (2022); random weights that catch up, He, Girshick and Dollár (2019); what text is worth, counted in data, Hernandez et al. (2021); stopping too early, Zhang et al. (2021) and Hoffer, Hubara and Soudry (2017). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 import math
@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from coursekit.data.statements import fill_in, number_words, statements
+from coursekit.data.statements import number_words, statements
 from coursekit.exercises import answer_or
 from coursekit.exercises import labels as exercises
 from coursekit.notebook import claim, compare_guess, figure, read_record, read_results, setup
@@ -135,7 +135,7 @@ def pretrain(seed, steps=500, part=train):
 # %% [markdown]
 # (The library's `MaskedTokenModel` is an encoder with a head for words. Whether these are masked words, as in lesson 10, or next ones, as here, is a matter of the targets.)
 #
-# Both kinds of network take 1,000 steps. From scratch, all are with labels; pre-trained, 500 are with text and 500 with labels. Train one of each, and ask them. You can put in statements of your own, as long as training has the words.
+# Both kinds of network take 1,000 steps. From scratch, all use labels; pre-trained, 500 use text and 500 labels. Train one of each, and ask them. You can put in statements of your own, as long as training has the words.
 
 # %%
 questions = [
@@ -166,7 +166,7 @@ for name, model in {"from scratch": from_scratch, "pre-trained": read_first}.ite
 guess = None  # per cent; chance is 50
 
 # %%
-from coursekit.evaluate.seeds import compare_seeds, judge, mean_over_groups
+from coursekit.evaluate.seeds import compare_seeds, judge
 
 forms = {one.template for one in test}
 names = sorted(forms, key=lambda form: ("{r}" in form, " but " in form, form))  # reactions last
@@ -204,7 +204,7 @@ figure(
 )
 
 # %% [markdown]
-# Five points, and the two clouds overlap: by the rule of lesson 10c that is a hint (two standard errors; a lead takes three). GPT-1 and BERT owe their success to this recipe, and here it was made easy, since the text is that of the task itself (*task-adaptive pre-training*, Gururangan et al. 2020). Is that all?
+# Five points, and the two clouds overlap: by the rule of lesson 10c that is a hint (two standard errors; a lead takes three). GPT-1 and BERT owe their success to this recipe, and here it was made easy, since the text is that of the task itself. Is that all?
 #
 # ## 10h.2 Let them finish
 #
@@ -280,7 +280,7 @@ compare_guess(guess, (after - before).mean().item())
 print(f"on the test, 6,000 steps: {before.mean():.1f} became {after.mean():.1f}")
 print("the gain has grown by", verdict(after - before, pretrained - scratch))
 print("from scratch, 6,000 steps instead of 1,000:", verdict(before, scratch))
-print("pre-trained, to those from scratch with 12,000:", verdict(after, on_test[12000][0].mean(1)))
+print("each with its own best, 12,000 and 6,000:", verdict(after, on_test[12000][0].mean(1)))
 claim(gain_after_more_steps=(after - before).mean().item())
 
 # %%
@@ -290,7 +290,7 @@ print("500 steps with labels, 2,000 with text instead of 500:", verdict(text_lon
 print("500 steps with text, 4,000 with labels instead of 500:", verdict(labels_long, pretrained))
 
 # %% [markdown]
-# **From a hint to a lead: 17 points.** (Or 12, if both have 12,000 steps.) From scratch, more steps bring nothing that we can tell. After pre-training they do, in both parts: either alone is worth ten points. So **a loss near zero on the labels doesn't prove that a longer run would do no better.** (Longer runs also keep the learning rate high for longer. Recipes for BERT with few samples are too short as well, Zhang et al. 2021, and Hoffer, Hubara and Soudry 2017 saw it with images.)
+# **From a hint to a lead: 17 points** with 6,000 steps, 12 with 12,000, and 16 if each kind has the number that validation likes best for it, 12,000 from scratch. From scratch, more steps bring nothing that we can tell. After pre-training they do, in both parts: either alone is worth ten points. So **a loss near zero on the labels doesn't prove that a longer run would do no better.** (Longer runs also keep the learning rate high for longer. Recipes for BERT with few samples are too short as well, Zhang et al. 2021, and Hoffer, Hubara and Soudry 2017 saw it with images.)
 #
 # ## 10h.3 And with more labels?
 #
@@ -377,11 +377,11 @@ figure(
 )
 
 # %% [markdown]
-# **Stop after 1,000 steps, and the head decides the answer.** With the last token, pre-training adds 12.2 points to all labels; with the mean, nothing that we can tell. But look at what it is added to: from scratch, the last token gets 77.0 and the mean 93.4. Pre-training makes up for a poor head. (With 272 labels, too, the last token would have made a lead of the hint in 10h.1.)
+# **Stop after 1,000 steps, and the head decides the answer.** With the last token, pre-training adds 12.2 points to all labels; with the mean, nothing that we can tell. But look at what it is added to: from scratch, the last token gets 77.0 and the mean 93.4. Pre-training makes up for a poor head. (With 272 labels, too, the last token would have turned the hint of 10h.1 into a lead.)
 #
-# After 6,000 steps both heads agree that it gains most where labels are few, and least with all of them. And which head is fair? The one that validation prefers for the network from scratch: that is the mean, with each of the four numbers of labels. There the gain falls from 17.0 points to 1.0, and in the end we can't tell whether any is left. So **before you say that pre-training pays, give its rival the head and the steps that it needs.**
+# After 6,000 steps both heads agree that pre-training helps most with 272 labels and least with all of them; in between they differ. And which head is fair? The one that validation prefers for the network from scratch: that is the mean, with each of the four numbers of labels. There the gain falls from 17.0 points to 1.0, and in the end we can't tell whether any is left. So **before you say that pre-training pays, give its rival the head and the steps that it needs.**
 #
-# He, Girshick and Dollár (2019) found the same for images, with pre-training on other labels: random weights catch up if trained for long enough, unless there is very little to learn from. And the skip-bigrams? With all labels, both kinds are ahead of them in the end.
+# He, Girshick and Dollár (2019) found the same for images, with pre-training on other labels: random weights catch up if trained for long enough, unless there is very little to learn from. And the skip-bigrams? With all labels, both kinds end above them on this test, by 5 and 6 points.
 #
 # ## 10h.4 What is text worth?
 #
@@ -460,89 +460,71 @@ figure("worth", alt="Arrows from 272 and 544 labels with text to the curve witho
 # %% [markdown]
 # **272 labels with text are worth 494 without: 1.5 to 2.7 times as many (95 %).** 544 are worth 1,610, or at least some 800; beyond that our curve has no answer. So in points the gain falls with the number of labels, and measured in labels we see no fall. **Before you say where pre-training pays, say how you count.**
 #
-# Howard and Ruder (2018) count in labels: with 100 of them, and text, their network does as well as one from scratch with 50 or 100 times as many. Hernandez et al. (2021) call what is added the *effective data transferred*, here 494 − 272. A third way is the *relative error reduction*, the part of the wrong answers that pre-training takes away: that is 62 % with 272 labels, and no less with more.
+# Howard and Ruder (2018) count in labels: with 100 of them, and text, their network does as well as one from scratch with 50 or 100 times as many. Hernandez et al. (2021) call what is added the *effective data transferred*, here 494 − 272. A third way is the *relative error reduction*, the part of the wrong answers that pre-training takes away: that is 62 % with 272 labels.
 #
-# ## 10h.5 Which statements gain?
+# ## 10h.5 How much text does it take?
 #
-# Take the seventeen points apart, as lesson 10g does.
+# So far all 2,176 statements were read. What if there are no others than the 272 with a label? To read these 272 first brings no new text at all. As a control, let other networks read as many others, of the same templates.
 
 # %%
-groups = {
-    "plain or ‘not’": slice(0, 4),
-    "six with ‘but’": slice(4, 10),
-    "a reaction": slice(10, 14),
-}
-for name, some in groups.items():
-    was, now = (found[:, some].mean().item() for found in (long_scratch, long_pretrained))
-    print(f"{name:15} {was:.1f} became {now:.1f}, {now - was:+.1f}")
-by_form = zip(*compare_seeds(long_pretrained.T, long_scratch.T), strict=True)
-leads = [judge(float(gain), float(error)) for gain, error in by_form].count("a lead")
-print(f"a lead on {leads} of {len(names)} templates, the pre-trained ahead on", end=" ")
-print((long_pretrained.mean(0) > long_scratch.mean(0)).sum().item())
-ahead, error = mean_over_groups((long_pretrained - long_scratch).mean(0), names)  # lesson 10f
-print(f"all, over templates: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}")
-claim(gain_where_untold=(long_pretrained - long_scratch)[:, :10].mean().item())
+read_what = {"all 2,176": "", "the 272 with a label": "-labelled", "272 others": "-others"}
+of_texts = {}  # gain over 6,000 steps from scratch, and its error, by steps of pre-training
+for name, end in read_what.items():
+    for of_them, steps in {500: 4500, 2000: 6000}.items():  # and 4,000 with labels
+        right = recorded(272, steps, f"causal-pre-trained{end}-mean").mean(1)
+        valid = recorded(272, steps, f"causal-pre-trained{end}-mean", ["validation"]).mean()
+        of_texts[name, of_them] = compare_seeds(right, long_scratch.mean(1))
+        row = f"{name:20} {of_them:5,} steps: validation {valid:.1f}"
+        print(f"{row}, gain {verdict(right, long_scratch.mean(1))}")
+claim(gain_without_more_text=float(of_texts["the 272 with a label", 500][0]))
 
 # %% tags=["figure", "folded"]
-ax = plt.subplots(figsize=(8, 4.6))[1]
-both = {"from scratch": long_scratch, "pre-trained": long_pretrained}
-for i, (name, found) in enumerate(both.items()):
-    for row in range(14):
-        at = row - 0.15 + 0.35 * i
-        ax.plot(found[:, row], [at] * 12, "o", color=f"C{i}", alpha=0.35, markersize=5)
-        ax.plot(found[:, row].mean(), at, "|", color="black", markersize=10)
-    ax.plot([], [], "o", color=f"C{i}", label=name)
-ax.axvline(50, color="0.4", linestyle=":")
-ax.axhline(9.5, color="C2", linewidth=2)
-ax.text(1, 10, "with a reaction", color="C2", va="center", fontsize=9)
-ax.set_yticks(range(14), [fill_in(name) for name in names], fontsize=9)
-ax.set(xlabel="right (%), 12 seeds and their mean; dotted: a coin", xlim=(-3, 103))
-ax.set_ylim(13.6, -0.6)
-ax.legend(loc="lower left", fontsize=9)
-ax.set_title("Recorded, 272 labels, 6,000 steps: a lead on nine of fourteen", loc="right")
-figure("few-longer", alt="Pre-trained, all rows move to the right, by up to 45; nobody to 78.")
+ax = plt.subplots(figsize=(7.2, 2.8))[1]
+for row, name in enumerate(read_what):
+    for up, of_them, color in ((-0.12, 500, "C2"), (0.12, 2000, "C3")):
+        ahead, error = map(float, of_texts[name, of_them])
+        ax.errorbar(ahead, row + up, xerr=error, fmt="o", color=color, capsize=3, markersize=8)
+        if row == 0:
+            ax.text(
+                ahead, row + 3 * up, f"{of_them:,} steps", color=color, ha="center", va="center"
+            )
+ax.axvline(0, color="0.4", linestyle=":")
+ax.set_yticks(range(3), [f"pre-trained on {name}" for name in read_what])
+ax.set(xlabel="gain over networks from scratch (points) ± error", ylim=(2.5, -0.7))
+ax.set_title("Recorded, 272 labels: few texts are enough, if one stops in time", loc="right")
+figure(
+    "few-texts",
+    alt="With 272 texts the gain is 12 to 15 after 500 steps and 2 to 3 after 2,000.",
+)
 
 # %% [markdown]
-# **All fourteen rise, nine of them by a lead**, and *nobody* and *not a dry cake* most of all: from 33 and 40 to 78 and 79. Where someone reacts, there was mostly little left to gain. So it is a lead over templates, too: other templates would give another gain, and the error above counts that.
+# **It takes no other text, if one stops in time.** The 272 statements themselves, read for 500 steps without their labels, bring 11.7 points; all 2,176 bring 12.3 then, and 17.0 after 2,000. (On real text this is the *self-pretraining* of Krishna et al. 2022.) But after 2,000 steps each of the 272 has been read some 235 times. Their loss is then 0.55 nats a word, and that is what it costs merely to find out which of the 272 it is: log 272 for some ten words, 0.54. They are memorised, and that is no help with new ones. It isn't the label that spoils them: with 272 others it is the same. And one needn't look at the test to notice, validation says so as well.
 #
-# Is the shortcut of lesson 10g gone? Swap the reactions, as there, so that they contradict the fact, and ask the network that you trained for 6,000 steps.
-
-# %% tags=["nbval-ignore-output"]
-from dataclasses import replace
-
-from coursekit.exercises.shortcuts import swap_reaction
-
-by_fact = []
-for form in names[10:]:
-    part = [replace(one, text=swap_reaction(one.text)) for one in test if one.template == form]
-    by_fact.append(accuracy(longer, part))
-    print(f"{by_fact[-1]:3.0f} % match the fact: {part[0].text}")
-claim(by_the_fact_if_last=sum(by_fact[2:]) / 2)
-
-# %% [markdown]
-# **Not where the reaction comes first.** There it is believed, as before; where the fact comes first, this network goes by the fact. Pre-training has brought many right answers, and there the shortcut is as strong as before.
-#
-# <details><summary>Caveats</summary>It is one choice of 272 labels, equally many of each template and label, and the errors don't count that choice. Nobody who has 272 has 512 others to spare for validation. The learning rate is that of lesson 10c for all. Texts with a reaction tell the outcome without a label, but the gain doesn't come from these: without them it is 16.2 ± 3.3. Bidirectional networks that fill in masked words, as BERT does, gain 3.9 ± 2.1 after 1,000 steps and 12.8 ± 3.7 after 6,000 (last token, 272 labels, four seeds). All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
+# <details><summary>Caveats</summary>It is one choice of 272 labels, equally many of each template and label, and the errors don't count that choice. Nobody who has 272 has 512 others to spare for validation. The learning rate is that of lesson 10c for all. Between 272 and 544 labels nothing was run: there the curve is a straight line. Texts with a reaction tell the outcome without a label, but the gain doesn't come from these: without them it is 16.2 ± 3.3. Bidirectional networks that fill in masked words, as BERT does, gain 3.9 ± 2.1 after 1,000 steps and 12.8 ± 3.7 after 6,000 (last token, 272 labels, four seeds). All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10h.3 (investigate, 20 minutes).** How much *text* does it take? So far all 2,176 statements were read. What if there are no others than the 272 with a label? Complete the table with `verdict`, from twelve recorded seeds each, after 4,000 steps with labels. Then explain the column on the left: what is the loss on the text after 2,000 steps, and what would it be if a network knew the 272 texts by heart and had only to find out which of them it is? And what is the last row for?
+# > **Exercise 10h.3 (investigate, 25 minutes).** Take the 17 points apart, as lesson 10g does: complete the first table with `long_scratch` and `long_pretrained`, (seeds, templates) in the order of `names`, and with `verdict` for each template. Is it a lead over templates, too (`mean_over_groups`, from `coursekit.evaluate.seeds`)? Then ask whether the shortcut is gone: swap the reactions (`swap_reaction`), and see how often the answers match the fact, with `longer` and with a network from scratch that has 6,000 steps as well. What did pre-training change, as far as one network of each kind can tell?
 # >
-# > <details><summary>Hint 1</summary>The runs are <code>recorded(272, n, f"causal-pre-trained{end}-mean")</code>, with <code>n</code> 6000 or 4500 for 2,000 or 500 steps of pre-training, and <code>end</code> empty for all texts, <code>-labelled</code> or <code>-others</code>.</details>
-# > <details><summary>Hint 2</summary><code>read_record("labels-272-6000-causal-pre-trained-labelled-mean-0").mean_losses[19]</code> is the loss on the text. Which of 272 it is costs log 272 nats for a whole text; divide by its words.</details>
+# > <details><summary>Hint 1</summary>The names: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction, of which the last two begin with it.</details>
+# > <details><summary>Hint 2</summary><code>part = [replace(one, text=swap_reaction(one.text)) for one in test if one.template == name]</code>, with <code>replace</code> from <code>dataclasses</code> and <code>swap_reaction</code> from <code>coursekit.exercises.shortcuts</code>.</details>
 #
-# |272 labels: gain over 6,000 steps from scratch|2,000 steps of pre-training|500 steps|
-# |---|---|---|
-# |on all 2,176 texts|||
-# |on the 272 that have a label|||
-# |on 272 others of the same templates|||
+# |272 labels, 6,000 steps: right (%)|plain, *not*, *nobody*|six with *but*|a reaction|
+# |---|---|---|---|
+# |from scratch||||
+# |pre-trained||||
 #
-# > <details><summary>What we found</summary>All: 17.0 ± 2.7 and 12.3 ± 3.5. The 272: 2.4 ± 3.7 and 11.7 ± 2.6. Others: 2.9 ± 4.1 and 14.8 ± 2.9. After 2,000 steps each of the 272 has been read some 235 times. The loss is then 0.55 nats a word, and log 272 over some ten words is 0.54: they are memorised, and that is no help with new ones. After 500 steps they aren't yet, and the 272 statements themselves, first read without their labels, bring some twelve points. (On real text that is the <em>self-pretraining</em> of Krishna et al. 2022.) The last row is the control: it isn't the labelled texts that are bad to read, it is few texts for too long. One needn't look at the test to notice: validation is at 78.4 instead of 86.8. To try next: keep some texts back, and stop by the loss on these.</details>
+# |reactions swapped: match the fact (%)|*it was … so*|*it was not … so*|*… because it was*|*… because … not*|
+# |---|---|---|---|---|
+# |from scratch|||||
+# |pre-trained|||||
+#
+# > <details><summary>What we found</summary>From scratch 51, 74 and 93, pre-trained 80, 92 and 96. All fourteen rise, nine of them by a lead, and <em>nobody</em> and <em>not a dry cake</em> most of all, from 33 and 40 to 78 and 79. Over templates it is 17.0 ± 3.6, a lead. Swapped, with seed 0: 75, 70, 0 and 0 from scratch, and 97, 91, 9 and 0 pre-trained. So where the fact comes first, both go by the fact more than the networks of 10g, which had another head and fewer steps; where the reaction comes first, both believe it. Whether it is pre-training that changes the former, one network of each kind can't tell: with other seeds the first two columns are quite different.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **When does pre-training pay?** When both parts of the training go on for long enough; and in points, where labels are few: 12 to 17 with 272, and with all 2,176 we can't tell whether any. In labels: 272 with text are worth some 500 without.
+# - **When does pre-training pay?** When both parts of the training go on for long enough, and with few texts not too long; and in points, where labels are few: 12 to 17 with 272, and with all 2,176 we can't tell whether any. In labels: 272 with text are worth some 500 without. It doesn't even take other text.
 # - Three ways to be wrong about it: stop when the training loss is near zero, give the rival a head that doesn't suit it, or forget to say how you count.
 # - A learning curve, read both ways: upwards in points, sideways in labels.
 #
-# **What still fails.** *People smiled because it was a burnt soup*: the network believes the smile, as in lesson 10g. And the plainest statement of all, *today it was a tasty cake*, is now the one that fails most: 28 % of these are wrong. Why? [Lesson 10e](10e_shortcuts.ipynb) has the tools to find out.
+# **What still fails.** The plainest statement of all, *today it was a tasty cake*: with 272 labels and text it is the kind that fails most, 28 % of these are wrong. Why? [Lesson 10e](10e_shortcuts.ipynb) has the tools to find out.
