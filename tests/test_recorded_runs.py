@@ -1036,6 +1036,11 @@ def test_the_mean_of_all_tokens_is_nearly_as_often_right_about_other_statements(
     mean = found.mean(0)
     parts = mean.mean(), mean[[not one for one in told]].mean(), mean[told].mean()
     assert [one.item() for one in parts] == pytest.approx([69.0, 60.2, 91.1], abs=0.06)
+    denied = mean[forms.index("it was not a {o} {s} so {r} .")].item()
+    assert denied == pytest.approx(71, abs=0.5)
+    last = _few("causal", 12, 1000)[0]
+    ten = [one[:, [not two for two in told]].mean(1) for one in (found, last)]
+    assert _apart(*ten) == pytest.approx([5.1, 2.5], abs=0.06)
 
 
 def test_nine_templates_of_fourteen_gain_by_a_lead():
@@ -1064,6 +1069,9 @@ def test_few_texts_are_enough_if_one_stops_before_they_are_known_by_heart(readin
         0.554, abs=0.003
     )
     assert pytest.approx(235, abs=0.5) == 2000 * 32 / 272
+    whole = _right("272-6000-causal-pre-trained-mean")
+    if reading == "labelled":
+        assert _apart(whole, _right(runs[0])) == pytest.approx([5.4, 2.3], abs=0.05)
 
 
 @pytest.mark.parametrize(("steps", "more"), [(4500, [10.8, 2.4]), (2500, [9.7, 2.1])])

@@ -76,7 +76,7 @@ def our_pairs(tokens, size):
 
 
 # %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, and no seed plays a role. (With the least `decay` it is so flat there that the optimiser stops just short of it, and rounding can decide two or three statements.) The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, and the seed doesn't matter. (With the least `decay` it is so flat there that the optimiser stops just short of it, and rounding can decide two or three statements.) The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
 
 # %%
 from coursekit.models.bag import count_words, fit_bag
@@ -245,7 +245,7 @@ good = ["everyone was pleased", "people smiled", "the guests came again"]
 bad = ["everyone was annoyed", "people grumbled", "the guests went home"]
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10g.2 (warm-up, 5 minutes).** Write that model. `by_reaction(text)` returns the probability that it went well: 1 if there is a reaction from the list `good` in the text, 0 if there is one from `bad`, and ½ if there is none. A reaction can stand anywhere in the text.
+# > **Exercise 10g.2 (warm-up, 5 minutes).** Write that model. `by_reaction(text)` returns the probability that it went well: 1 if there is a reaction from the list `good` in the text, 0 if there is one from `bad`, and ½ if there is none. A reaction can appear anywhere in the text.
 # >
 # > <details><summary>Hint</summary>Python's <code>in</code> finds one text in another; <code>any(…)</code> is true if one of several is.</details>
 
@@ -281,7 +281,7 @@ compare_guess(guess, reactions_alone)
 claim(reactions_alone=reactions_alone)
 
 # %% [markdown]
-# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams score exactly the same, and the networks only 3 points more. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
+# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams score exactly the same, and the networks only 3 points more. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean. Beside them stand the networks with *mean pooling*, whose head gets the mean of all tokens instead of the last one.
 
 # %%
 parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
@@ -293,8 +293,8 @@ over_templates = mean_over_groups(of_networks[:, :10].mean(0) - 50, names[:10])
 for what, (ahead, error) in {"seeds": over_seeds, "templates": over_templates}.items():
     print(f"above a coin, over {what}: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}")
 print(f"skip-bigrams on the ten {of_pairs[:10].mean():.1f}, on the four {of_pairs[10:].mean():.1f}")
-of_mean = read_results("labels-272-1000-causal-mean", names, seeds=12).mean(0)  # another head
-print(f"head on the mean of all tokens: {of_mean.mean():.1f},", end=" ")
+of_mean = read_results("labels-272-1000-causal-mean", names, seeds=12).mean(0)  # mean pooling
+print(f"networks with mean pooling: {of_mean.mean():.1f},", end=" ")
 print(f"on the ten {of_mean[:10].mean():.1f}, on the four {of_mean[10:].mean():.1f}")
 claim(networks_where_untold=ten.mean().item(), pairs_where_untold=of_pairs[:10].mean())
 
@@ -326,7 +326,7 @@ figure(
 #
 # Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence: their ten templates scatter from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here.)
 #
-# And with another head, as in the last line? A network that reads the mean of all tokens gets 69.0, hardly more. But it is made of other parts: 60 on the ten, and 91 where someone reacts. **Two models with nearly the same accuracy needn't know the same.**
+# And with mean pooling, in the last line? These networks get 69.0, hardly more. But it is made up differently: 60 on the ten (over seeds, a hint of more), and 91 where someone reacts, since of *it was not a dry cake so people smiled* they get only 71 %. Two models with nearly the same accuracy needn't know the same.
 #
 # Nor does a similar score prove a similar reason. Do the networks *use* the reaction? Replace it with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 
