@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019); underspecification, D'Amour et al. (2020). All statements here were written for this course.
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019); underspecification, D'Amour et al. (2022). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from itertools import combinations
@@ -379,7 +379,7 @@ claim(with_its_reaction=on_reactions, with_the_opposite_reaction=mean)
 # - *It was a dry cake* with the time at the end is a template of training, and mostly right. With *today* in front it is new, and right as well; with *this time* in front they get half. Why, we don't know.
 # - *Today the cake was not dry* is a template of training, too. They know its eight examples by heart, and of new ones they get half. With *not* no more than half are right. So it isn't only new templates that they fail on.
 #
-# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2020.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
+# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2022.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart three models with *all* labels: words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do, and see how close its accuracy comes, template by template.
