@@ -919,7 +919,7 @@ def test_the_loss_on_the_text_still_falls_when_that_on_the_labels_is_near_zero()
 
 
 def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
-    """What 10h begins with: 272 labels, from scratch, by either head."""
+    """What 10h begins with: 272 labels, from scratch, by either pooling."""
     for end, expected in (("", 23.3), ("-mean", 33.2)):
         right = _right(f"272-1000-causal{end}", what="nobody found the {s} {o} {t} .")
         assert right.mean().item() == pytest.approx(expected, abs=0.05)

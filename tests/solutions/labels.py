@@ -407,20 +407,16 @@ def pairs_within_two(tokens, size):
     return skipped
 
 
-def pairs_within_three(tokens, size):
+def pairs_within_three(tokens, size, most=3):
     found = torch.zeros(len(tokens), size, size)
     for n, text in enumerate(tokens.tolist()):
         for i, j in combinations(range(len(text)), 2):
-            found[n, text[i], text[j]] += j - i < 4
+            found[n, text[i], text[j]] += j - i <= most
     return found
 
 
 def pairs_within_seven(tokens, size):
-    found = torch.zeros(len(tokens), size, size)
-    for n, text in enumerate(tokens.tolist()):
-        for i, j in combinations(range(len(text)), 2):
-            found[n, text[i], text[j]] += j - i < 8
-    return found
+    return pairs_within_three(tokens, size, most=7)
 
 
 def pairs_later_first(tokens, size):
