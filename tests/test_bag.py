@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from torch.testing import assert_close
 
 from coursekit.data.statements import number_words, statements
-from coursekit.models.bag import count_words, fit_bag, fit_logistic
+from coursekit.models.bag import choose_bag, count_words, fit_bag, fit_logistic
 from coursekit.windows.masking import pad_texts
 
 N, T, V = 40, 6, 5
@@ -47,6 +47,29 @@ def test_a_bag_of_far_pairs_tells_texts_apart_whose_neighbours_are_the_same():
     expected = count_words(tokens, V, pairs="far") @ weights
     assert_close(bag(tokens), expected, rtol=1e-3, atol=1e-3)
     assert bag(tokens).argmax(1).tolist() == labels.tolist()
+
+
+def test_held_out_texts_choose_the_bag_and_of_equals_the_first():
+    tokens = some_texts()
+    labels = (tokens[:, 0] > 2).long()
+    known, held_out = (tokens[:10], labels[:10]), (tokens[10:], labels[10:])
+    decays = (1e-3, 1e-8, 1e-1, 10.0)
+    options = {"vocab_size": V, "pairs": "far"}
+    bags = [fit_bag(*known, decay=decay, **options) for decay in decays]
+    right = [(bag(held_out[0]).argmax(1) == held_out[1]).sum().item() for bag in bags]
+    on_known = [(bag(known[0]).argmax(1) == known[1]).sum().item() for bag in bags]
+    best = right.index(max(right))
+    assert best not in (0, on_known.index(max(on_known)))
+    chosen = choose_bag(known, held_out, decays=decays, **options)
+    assert torch.equal(chosen(tokens), bags[best](tokens))
+    same = choose_bag(known, held_out, decays=(1e-3, 1e-2), **options)
+    assert torch.equal(same(tokens), bags[0](tokens))
+
+
+def test_a_choice_among_no_bags_is_refused():
+    known = some_texts(), torch.zeros(N, dtype=torch.long)
+    with pytest.raises(ValueError, match="decays is empty: give one or more"):
+        choose_bag(known, known, decays=(), vocab_size=V)
 
 
 def test_pairs_that_there_are_not_are_refused():

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from coursekit.data.statements import REACTIONS
-from coursekit.evaluate.curve import labels_for
+from coursekit.evaluate.curve import error_reduction, labels_for
 from coursekit.evaluate.seeds import (
     compare_means,
     largest_difference,
@@ -19,7 +19,6 @@ from coursekit.evaluate.seeds import (
 from coursekit.exercises.compare import agree, with_gradients
 from coursekit.models.bag import count_words
 from coursekit.models.encoder import POOLINGS, pool
-from coursekit.windows.masking import targets_after
 
 
 def check_our_pool(solution: Callable[[Tensor, Tensor, str], Tensor]) -> None:
@@ -136,14 +135,15 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "today people grumbled because it was a torn mirror .",
         "people smiled .",
         "we came home with a torn mirror again .",
+        "today the guests came again because the walk was not windy .",
+        "the guests went for a slow walk .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 
 
-def check_our_targets(solution: Callable[[Tensor], Tensor]) -> None:
-    """Check the next word at each position; 4 is the lowest id of a word."""
-    texts = [[[1, 7, 9, 0]], [[1, 5, 4]], [[5, 8, 6]], [[1, 7, 9], [5, 6, 0]], [[1, 3, 6]]]
-    agree(solution, targets_after, [(torch.tensor(text),) for text in texts])
+def check_our_error_reduction(solution: Callable[[float, float], float]) -> None:
+    """Check which part of the wrong answers is gone, in per cent."""
+    agree(solution, error_reduction, [(50.0, 75.0), (80.0, 95.0), (60.0, 50.0)])
 
 
 def check_our_labels_for(

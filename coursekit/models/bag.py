@@ -1,6 +1,7 @@
 """A bag of words: what is said, in whatever order. The baseline beside every classifier."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -85,3 +86,28 @@ def fit_bag(
     seen = counts[:, known].to_sparse()  # mostly zeros
     weights = fit_logistic(seen, labels, int(labels.max()) + 1, decay)
     return lambda texts: count(texts)[:, known] @ weights
+
+
+def choose_bag(
+    known: tuple[Int[Tensor, "N T"], Int[Tensor, "N"]],
+    held_out: tuple[Int[Tensor, "M S"], Int[Tensor, "M"]],
+    *,
+    decays: Sequence[float],
+    **options: Any,
+) -> Callable[[Int[Tensor, "_ _"]], Float[Tensor, "_ K"]]:
+    """Return the bag that is most often right on held-out texts, of one for each decay.
+
+    Args:
+        known: the tokens and labels that all of them learn from.
+        held_out: those that decide.
+        decays: of which of equally good ones the first is taken.
+        options: the others of `fit_bag`.
+
+    Raises:
+        ValueError: if there are no decays.
+    """
+    if not decays:
+        raise ValueError("decays is empty: give one or more, such as [1e-4, 1e-2]")
+    tokens, labels = held_out
+    bags = [fit_bag(*known, decay=decay, **options) for decay in decays]
+    return max(bags, key=lambda bag: (bag(tokens).argmax(1) == labels).sum().item())

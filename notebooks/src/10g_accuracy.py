@@ -79,7 +79,7 @@ def our_pairs(tokens, size):
 # The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, and the seed doesn't matter. (With the least `decay` it is so flat there that the optimiser stops just short of it, and rounding can decide two or three statements.) The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
 
 # %%
-from coursekit.models.bag import count_words, fit_bag
+from coursekit.models.bag import choose_bag, count_words, fit_bag
 
 pairs_of = answer_or(our_pairs, exercises.count_far_pairs)  # the library's until yours is there
 some = read(test)[0][0][::64]
@@ -99,8 +99,11 @@ def fit_one(pairs, part, decay):
     return lambda tokens, present: bag(tokens)
 
 
+decays = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)
+
+
 def fit_best(pairs, part):  # with the decay that validation prefers
-    models = [fit_one(pairs, part, decay) for decay in (1e-8, 1e-6, 1e-4, 1e-2, 1.0)]
+    models = [fit_one(pairs, part, decay) for decay in decays]
     return max(models, key=lambda model: accuracy(model, validation))
 
 
@@ -207,6 +210,11 @@ counted_few = fit_best("far", few)
 for name, model in {"network": scratch, "skip-bigrams": counted_few}.items():
     print(f"{name:12} known {accuracy(model, few):5.1f}, new {accuracy(model, test):.1f} % right")
 
+# %%
+both = [(x, y) for (x, _), y in (read(few), read(validation))]
+theirs = choose_bag(*both, decays=decays, vocab_size=size, pairs="far", lowest=4)
+assert_close(theirs(both[1][0]), counted_few(both[1][0], None))  # as the library chooses
+
 # %% [markdown]
 # Both know the 272 by heart, or nearly, and both do poorly on new ones. One network says little (lesson 10c), so twelve are recorded, seeds 0 to 11, each with how often it is right on each test template. (A template has 64 statements, half of them with label 1; the figures name it by one of them.)
 
@@ -281,7 +289,7 @@ compare_guess(guess, reactions_alone)
 claim(reactions_alone=reactions_alone)
 
 # %% [markdown]
-# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams score exactly the same, and the networks only 3 points more. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean. Beside them stand the networks with *mean pooling*, whose head gets the mean of all tokens instead of the last one.
+# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams score exactly the same, and the networks only 3 points more. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
 
 # %%
 parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
@@ -293,9 +301,6 @@ over_templates = mean_over_groups(of_networks[:, :10].mean(0) - 50, names[:10])
 for what, (ahead, error) in {"seeds": over_seeds, "templates": over_templates}.items():
     print(f"above a coin, over {what}: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}")
 print(f"skip-bigrams on the ten {of_pairs[:10].mean():.1f}, on the four {of_pairs[10:].mean():.1f}")
-of_mean = read_results("labels-272-1000-causal-mean", names, seeds=12).mean(0)  # mean pooling
-print(f"networks with mean pooling: {of_mean.mean():.1f},", end=" ")
-print(f"on the ten {of_mean[:10].mean():.1f}, on the four {of_mean[10:].mean():.1f}")
 claim(networks_where_untold=ten.mean().item(), pairs_where_untold=of_pairs[:10].mean())
 
 
@@ -326,9 +331,7 @@ figure(
 #
 # Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence: their ten templates scatter from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here.)
 #
-# And with mean pooling, in the last line? These networks get 69.0, hardly more. But it is made up differently: 60 on the ten (over seeds, a hint of more), and 91 where someone reacts, since of *it was not a dry cake so people smiled* they get only 71 %. Two models with nearly the same accuracy needn't know the same.
-#
-# Nor does a similar score prove a similar reason. Do the networks *use* the reaction? Replace it with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
+# But a similar score doesn't prove a similar reason. Do the networks *use* the reaction? Replace it with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 
 # %%
 from dataclasses import replace

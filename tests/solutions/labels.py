@@ -7,7 +7,6 @@ from itertools import combinations, groupby, pairwise
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from coursekit.exercises import labels
 
@@ -453,66 +452,44 @@ def pairs_of_words_that_occur(tokens, size):
     return pairs_by_loop(tokens, int(tokens.max()) + 1)
 
 
-# --- check_our_targets --------------------------------------------------------------------------
+# --- check_our_error_reduction -------------------------------------------------------------------
 
 
-def targets_by_pad(tokens):
-    after = F.pad(tokens[:, 1:], (0, 1))
-    return after.where(after >= 4, -100)
+def reduction_of_errors(before, after):
+    wrong, still = 100 - before, 100 - after
+    return 100 * (wrong - still) / wrong
 
 
-def targets_by_loop(tokens):
-    found = torch.full_like(tokens, -100)
-    for n, text in enumerate(tokens.tolist()):
-        for t, (_, after) in enumerate(pairwise(text)):
-            found[n, t] = after if after >= 4 else -100
-    return found
+def reduction_by_ratio(before, after):
+    return 100 * (1 - (100 - after) / (100 - before))
 
 
-def targets_of_themselves(tokens):
-    return tokens.where(tokens >= 4, -100)
+def reduction_in_points(before, after):
+    return after - before
 
 
-def targets_before(tokens):
-    before = F.pad(tokens[:, :-1], (1, 0))
-    return before.where(before >= 4, -100)
+def reduction_as_a_fraction(before, after):
+    return (after - before) / (100 - before)
 
 
-def targets_two_ahead(tokens):
-    after = F.pad(tokens[:, 2:], (0, 2))
-    return after.where(after >= 4, -100)
+def reduction_that_is_left(before, after):
+    return 100 * (100 - after) / (100 - before)
 
 
-def targets_with_padding(tokens):
-    return F.pad(tokens[:, 1:], (0, 1))
+def reduction_of_what_is_wrong_now(before, after):
+    return 100 * (after - before) / (100 - after)
 
 
-def targets_too_short(tokens):
-    return targets_by_pad(tokens)[:, :-1]
+def reduction_as_a_gain(before, after):
+    return 100 * (after - before) / before
 
 
-def targets_at_words(tokens):
-    return F.pad(tokens[:, 1:], (0, 1)).where(tokens >= 4, -100)
+def reduction_either_way(before, after):
+    return abs(reduction_of_errors(before, after))
 
 
-def targets_above_four(tokens):
-    after = F.pad(tokens[:, 1:], (0, 1))
-    return after.where(after > 4, -100)
-
-
-def targets_in_a_circle(tokens):
-    after = tokens.roll(-1, 1)
-    return after.where(after >= 4, -100)
-
-
-def targets_across_texts(tokens):
-    after = F.pad(tokens.flatten()[1:], (0, 1)).view_as(tokens)
-    return after.where(after >= 4, -100)
-
-
-def targets_above_zero(tokens):
-    after = F.pad(tokens[:, 1:], (0, 1))
-    return after.where(after > 0, -100)
+def reduction_or_none(before, after):
+    return max(0.0, reduction_of_errors(before, after))
 
 
 # --- check_our_labels_for -----------------------------------------------------------------------
@@ -704,6 +681,15 @@ def reaction_at_either_end(text):
     return max(both, key=lambda one: abs(one - 0.5))
 
 
+def reaction_good_at_the_front(text):
+    hidden = any(f"today {one}" in text for one in GOOD)
+    return 0.5 if hidden else reaction_by_lists(text)
+
+
+def reaction_by_went(text):
+    return 0 if "the guests went" in text else reaction_by_lists(text)
+
+
 def reaction_if_joined_to_it(text):
     joined = any(f"so {one}" in text or f"{one} because" in text for one in GOOD + BAD)
     return reaction_by_lists(text) if joined else 0.5
@@ -834,19 +820,16 @@ ROWS = {
             pairs_of_words_that_occur: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
         },
     ),
-    labels.check_our_targets: (
-        [targets_by_pad, targets_by_loop],
+    labels.check_our_error_reduction: (
+        [reduction_of_errors, reduction_by_ratio],
         {
-            targets_of_themselves: "([[1, 7, 9, 0]])",
-            targets_before: "([[1, 7, 9, 0]])",
-            targets_two_ahead: "([[1, 7, 9, 0]])",
-            targets_with_padding: "([[1, 7, 9, 0]])",
-            targets_too_short: "([[1, 7, 9, 0]])",
-            targets_at_words: "([[1, 7, 9, 0]])",
-            targets_above_four: "([[1, 5, 4]])",
-            targets_in_a_circle: "([[5, 8, 6]])",
-            targets_across_texts: "([[1, 7, 9], [5, 6, 0]])",
-            targets_above_zero: "([[1, 3, 6]])",
+            reduction_in_points: "(50.0, 75.0)",
+            reduction_as_a_fraction: "(50.0, 75.0)",
+            reduction_that_is_left: "(80.0, 95.0)",
+            reduction_of_what_is_wrong_now: "(50.0, 75.0)",
+            reduction_as_a_gain: "(80.0, 95.0)",
+            reduction_either_way: "(60.0, 50.0)",
+            reduction_or_none: "(60.0, 50.0)",
         },
     ),
     labels.check_our_labels_for: (
@@ -898,6 +881,8 @@ ROWS = {
             reaction_if_joined_to_it: "('people smiled .')",
             reaction_by_last_words: "home with a torn mirror again",
             reaction_by_words: "home with a torn mirror again",
+            reaction_good_at_the_front: "today the guests came again",
+            reaction_by_went: "the guests went for a slow walk",
         },
     ),
 }

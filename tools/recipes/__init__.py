@@ -221,4 +221,11 @@ RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
     for steps, name in ((2500, "Long"), (4500, "Brief"))
     for seed in range(12)
 }
+RECIPES |= {  # runs that are above, asked about swapped reactions
+    f"labels-272-6000-{kind}-mean-swapped-{seed}": _brief(
+        seed, 6000, "Swapped", every=8, **KINDS[kind], **VARIED["-mean"]
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
+}
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

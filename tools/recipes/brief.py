@@ -1,5 +1,6 @@
 """The classifiers of lessons 10c and 10h: as in `tools.recipes.labels`, but briefly trained."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -8,8 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from coursekit.data.statements import statements
+from coursekit.exercises.shortcuts import swap_reaction
 from coursekit.training.optimiser import warm_up_cosine
-from tools.recipes.labels import BATCH, Batches, FineTuned
+from tools.recipes.labels import BATCH, Batches, FineTuned, _per_cent
 
 
 class Brief(FineTuned):
@@ -70,6 +72,24 @@ class Long(Brief):
     """The same where a third of 6,000 steps may go into pre-training, as in `FineTuned`."""
 
     PRE_TRAINING = 2000
+
+
+class Swapped(Long):
+    """The same, asked about statements whose reaction is swapped, too."""
+
+    @torch.no_grad()
+    def result(self) -> dict[str, float]:
+        """Return what `Brief.result` does, and how often an answer matches what happened.
+
+        That is "swapped: " and the template, for each test template with a reaction.
+        """
+        found = super().result()
+        told = [one for one in statements()[2] if "{r}" in one.template]
+        hits = self._hits(*self._read([replace(one, text=swap_reaction(one.text)) for one in told]))
+        for form in sorted({one.template for one in told}):
+            these = [one.template == form for one in told]
+            found[f"swapped: {form}"] = _per_cent(hits[these])
+        return found
 
 
 class Half(Brief):
