@@ -22,7 +22,9 @@ def test_errors_that_are_gone_are_counted_one_by_one():
     assert error_reduction(0.0, 100.0) == 100
 
 
-@pytest.mark.parametrize(("before", "after"), [(100.0, 100.0), (-1.0, 50.0), (50.0, 101.0), (50.0, -1.0)])
+@pytest.mark.parametrize(
+    ("before", "after"), [(100.0, 100.0), (-1.0, 50.0), (50.0, 101.0), (50.0, -1.0)]
+)
 def test_what_is_no_accuracy_is_refused(before, after):
     with pytest.raises(ValueError, match=f"before={before}, after={after}: per cent right"):
         error_reduction(before, after)

@@ -20,7 +20,7 @@ from torch.testing import assert_close
 from coursekit import data
 from coursekit.data.statements import REACTIONS, statements
 from coursekit.data.text import NAMES
-from coursekit.evaluate.curve import bootstrap_labels, labels_for
+from coursekit.evaluate.curve import bootstrap_labels, error_reduction, labels_for
 from coursekit.evaluate.seeds import compare_means, compare_seeds, mean_over_groups
 from coursekit.exercises.shortcuts import swap_reaction
 from coursekit.fetch import store
@@ -889,6 +889,37 @@ def test_what_5000_more_steps_bring_with_272_labels():
     assert grown == pytest.approx([11.9, 3.3], abs=0.05)
 
 
+def test_regularised_networks_gain_by_a_lead_too():
+    """What 10h.2 shows of dropout and weight decay, and states of one kind without them."""
+    scratch, text = (
+        _right(f"272-6000-causal{start}-mean-regularised") for start in ("", "-pre-trained")
+    )
+    assert [one.mean().item() for one in (scratch, text)] == pytest.approx([84.4, 97.5], abs=0.05)
+    assert _apart(text, scratch) == pytest.approx([13.1, 3.2], abs=0.05)
+    plain = _right("272-6000-causal-pre-trained-mean")
+    assert _apart(plain, scratch) == pytest.approx([5.3, 4.2], abs=0.05)
+    for start in ("", "-pre-trained"):  # on validation, too
+        runs = (f"272-6000-causal{start}-mean{end}" for end in ("-regularised", ""))
+        ahead, error = _apart(*(_right(run, what="validation") for run in runs))
+        assert ahead > 2 * error
+
+
+@pytest.mark.parametrize("kind", ["causal", "causal-pre-trained"])
+def test_a_regularised_run_drops_and_decays_in_both_parts_of_its_training(monkeypatch, kind):
+    monkeypatch.setattr(Long, "PRE_TRAINING", 12)
+    recipe = RECIPES[f"labels-272-6000-{kind}-mean-regularised-3"]
+    run = begin(replace(recipe, options=recipe.options | {"steps": 26}), torch.device("cpu"))
+    for _ in range(2 if kind == "causal-pre-trained" else 1):
+        drops = [one for one in run.engine.model.modules() if isinstance(one, torch.nn.Dropout)]
+        assert {one.p for one in drops} == {0.2}
+        assert all(one.training for one in drops)
+        decays = {group["weight_decay"] for group in run.engine.optimiser.param_groups}
+        assert decays == {0.0, 0.1}
+        for _ in range(12):
+            run.step()
+    assert run.engine.model is run.classifier
+
+
 def test_twice_as_many_steps_bring_no_more():
     """What the caveats of 10h state, on validation; the gain on the test remains a lead."""
     for start, more in (("", [1.3, 2.6]), ("-pre-trained", [-3.4, 2.6])):
@@ -1071,6 +1102,50 @@ def test_a_run_is_asked_about_each_statement_with_the_opposite_reaction(monkeypa
         assert [one.text for one in part] != [one.text for one in other]
         assert result[f"swapped: {form}"] == lesson["accuracy"](run.classifier, other)
         assert 0 < result[f"swapped: {form}"] < 100
+
+
+def test_seed_0_is_the_luckiest_of_the_pre_trained():
+    """What 10h.1 states after its one network of each kind, of 1,000 steps."""
+    right = _right("272-1000-causal-pre-trained-mean")
+    assert right.argmax() == 0
+    assert right[0].item() == pytest.approx(81, abs=0.5)
+
+
+def test_with_all_labels_the_errors_that_disappear_may_be_any():
+    """What 10h.4 states: from below 0 to 98 per cent of them, with seeds resampled."""
+    scratch, text = (_right(f"2176-6000-causal{k}-mean") for k in ("", "-pre-trained"))
+    g = torch.Generator().manual_seed(0)
+    wrong = [
+        100 - one[torch.randint(12, (20_000, 12), generator=g)].mean(1) for one in (scratch, text)
+    ]
+    low, high = (1 - wrong[1] / wrong[0]).quantile(
+        torch.tensor([0.025, 0.975], dtype=wrong[0].dtype)
+    )
+    assert low < 0
+    assert high.item() == pytest.approx(0.98, abs=0.01)
+
+
+def test_in_errors_other_templates_gain_most():
+    """What 10h.3 states: of 'nobody' 67 per cent, of three templates with 'but' 80."""
+    (before, forms), (after, _) = (
+        _few(kind, 12, 6000) for kind in ("causal-mean", "causal-pre-trained-mean")
+    )
+    gone = [
+        error_reduction(x, y)
+        for x, y in zip(before.mean(0).tolist(), after.mean(0).tolist(), strict=True)
+    ]
+    of_form = dict(zip(forms, gone, strict=True))
+    assert of_form["nobody found the {s} {o} {t} ."] == pytest.approx(67, abs=0.5)
+    most = [form for form, one in of_form.items() if one == pytest.approx(80, abs=1)]
+    assert (len(most), all(" but " in form for form in most)) == (3, True)
+    few = statements()[0][::8]
+    assert sum("nobody" in one.text for one in few) == 16
+
+
+def test_in_500_steps_all_texts_bring_no_more_than_those_with_a_label():
+    """What 10h.6 states."""
+    every, labelled = (_right(f"272-4500-causal-pre-trained{k}-mean") for k in ("", "-labelled"))
+    assert _apart(every, labelled) == pytest.approx([0.7, 2.5], abs=0.05)
 
 
 def test_nine_templates_of_fourteen_gain_by_a_lead():

@@ -1,17 +1,18 @@
 # %% [markdown]
 # # 10g · What is an accuracy made of?
 #
-# A network learns from 272 labelled statements. On 896 new ones, from templates it has never seen, it is right in 67 cases out of 100, where a coin toss would get 50. So it knows a little about everything. Does it?
+# A network learns from 272 labelled statements. On 896 new ones, from templates it has never seen, it is right in 67 cases out of 100, where tossing a coin would get 50. So it knows a little about everything. Does it?
 #
-# **Afterwards you can** build a baseline that counts words and pairs of words, and take an accuracy apart, against the simplest thing that could explain it.
+# **Afterwards you can** take an accuracy apart, against the simplest thing that could explain it, and build a baseline that counts words and pairs of words.
 #
-# **Before**: lesson 10c (fine-tuning, seeds, leads); 10e (shortcuts) and 10f (errors over templates) help.
+# **Before**: lessons 10c (fine-tuning, seeds, leads) and 10f (errors over templates); 10e (shortcuts) helps.
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019); underspecification, D'Amour et al. (2022). All statements here were written for this course.
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); baselines that see only a part, and where they mislead, Feng, Wallace and Boyd-Graber (2019); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019); underspecification, D'Amour et al. (2022). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
+from dataclasses import replace
 from itertools import combinations
 
 import matplotlib.pyplot as plt
@@ -29,7 +30,7 @@ from coursekit.notebook import claim, compare_guess, figure, read_results, setup
 device = setup("10g_accuracy", seed=42)
 
 # %% [markdown]
-# ## 10g.1 A baseline that counts
+# ## 10g.1 67 of 100
 #
 # The statements are those of lesson 10c, with label 1 if things turned out well and 0 if not. The test has fourteen templates that training doesn't have. Half of its statements have label 1, so chance is 50 %.
 
@@ -51,125 +52,7 @@ for one in (train[3], test[0], test[-1]):
     print(one.label, one.text)
 
 # %% [markdown]
-# How far do you get without a network? A **bag of words** counts how often each word occurs, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart, the **skip-bigrams** of lesson 10c.
-
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10g.1 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
-# >
-# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do. It can also be done without one:</details>
-# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a sum over T.</details>
-
-
-# %% tags=["stub"]
-def our_pairs(tokens, size): ...  # (N, T) -> (N, size, size)
-
-
-# %% tags=["check"]
-exercises.check_our_pairs(our_pairs)
-
-
-# %% tags=["solution"]
-def our_pairs(tokens, size):
-    words = F.one_hot(tokens, size).float()
-    before = words.cumsum(1) - words
-    return before.mT @ words
-
-
-# %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the squares of the weights, and we choose `decay` on validation. With it the loss is *strictly convex*: it has only one minimum, and the seed doesn't matter. (With the least `decay` it is so flat there that the optimiser stops just short of it, and rounding can decide two or three statements.) The library does all this [in a few lines](../coursekit/models/bag.py); ids below 4 aren't words.
-
-# %%
-from coursekit.models.bag import choose_bag, count_words, fit_bag
-
-pairs_of = answer_or(our_pairs, exercises.count_far_pairs)  # the library's until yours is there
-some = read(test)[0][0][::64]
-theirs = count_words(some, size, pairs="far", lowest=4)[:, size:].unflatten(1, (size, size))
-assert_close(pairs_of(some, size)[:, 4:, 4:].float(), theirs[:, 4:, 4:])
-
-
-@torch.no_grad()
-def accuracy(model, part):  # per cent
-    x, y = read(part)
-    return 100 * (model(*x).argmax(1) == y).float().mean().item()
-
-
-def fit_one(pairs, part, decay):
-    (x, _), y = read(part)
-    bag = fit_bag(x, y, vocab_size=size, pairs=pairs, lowest=4, decay=decay)
-    return lambda tokens, present: bag(tokens)
-
-
-decays = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)
-
-
-def fit_best(pairs, part):  # with the decay that validation prefers
-    models = [fit_one(pairs, part, decay) for decay in decays]
-    return max(models, key=lambda model: accuracy(model, validation))
-
-
-# %% tags=["nbval-ignore-output"]
-not_dry = [one for one in test if one.template == "it was not a {o} {s} {t} ."]
-counted = {}
-print(f"{'':14} validation   test   ‘{fill_in(not_dry[0].template)}’")
-for name, pairs in {"words": None, "and bigrams": "neighbours", "skip-bigrams": "far"}.items():
-    counted[name] = fit_best(pairs, train)
-    right = [accuracy(counted[name], part) for part in (validation, test, not_dry)]
-    print(f"{name:14} {right[0]:10.1f} {right[1]:6.1f} {right[2]:6.0f}")
-on_test = [accuracy(one, test) for one in counted.values()]
-claim(words_alone=on_test[0], bag_accuracy=on_test[1], skip_bigrams_accuracy=on_test[2])
-
-# %% [markdown]
-# Single words get none of these right, skip-bigrams nearly all. Look at how, in a statement of this kind: what does each word say by itself, and what does each pair add?
-
-# %%
-words = ["it", "was", "not", "a", "stale", "cake"]
-
-
-def margin(*some):  # how much these words, in this order, speak for label 1
-    logits = counted["skip-bigrams"](
-        torch.tensor([[ids[one] for one in some]], device=device), None
-    )
-    return (logits[0, 1] - logits[0, 0]).item()
-
-
-def added(first, second):  # what the pair says beyond its words
-    return margin(first, second) - margin(first) - margin(second)
-
-
-print(f"all words and pairs together: {margin(*words):+.1f}")
-print(*(f"not … {one} {added('not', one):+.1f}" for one in ("stale", "dry")), sep="  ")
-for domain, (things, _, _) in DOMAINS.items():
-    print(domain, *(f"not … {one} {added('not', one):+.1f}" for one in things.split()), sep="  ")
-
-
-# %% tags=["figure", "folded"]
-ax = plt.subplots(figsize=(7.2, 3.2))[1]
-turns, alone = np.linspace(0, np.pi, 60), [margin(word) for word in words]
-for at, (word, weight) in enumerate(zip(words, alone, strict=True)):
-    ax.text(at, -0.1, f"{word}\n{round(weight, 1) + 0.0:+.1f}", ha="center", va="top")
-for i, j in combinations(range(len(words)), 2):
-    weight = added(words[i], words[j])
-    wide, color = abs(weight), "C0" if weight > 0 else "C3"
-    x, y = (i + j) / 2 + (j - i) / 2 * np.cos(turns), 0.28 * (j - i) * np.sin(turns)
-    ax.plot(x, y, color=color, linewidth=wide, alpha=0.75)
-    if wide > 1:
-        ax.text((i + j) / 2, 0.28 * (j - i) + 0.04, f"{weight:+.1f}", ha="center", color=color)
-ax.set(xlim=(-0.6, 5.6), ylim=(-0.6, 1.6))
-ax.axis("off")
-ax.set_title("‘not’ with ‘stale’ and ‘cake’ outweighs ‘was … stale’ (logits; blue: good)")
-ax.text(-0.6, 1.45, "arcs: what a pair adds\nbelow: a word by itself", fontsize=9, va="top")
-figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
-
-# %% [markdown]
-# All arcs and words add up to +9.2: it turned out well. *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
-#
-# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell, +0.2. The thing must make the difference: a cake that isn't dry is good. If so, the other things of the kitchen should have the same sign and those of the weather the opposite one, and elsewhere, where nothing is dry, it should be small. That is what we see.
-#
-# A weight for each pair of words, and 93.5 % of the new statements are right; as lesson 10c found, no kind of network is ahead of this after 1,500 steps. We thought of skip-bigrams only after seeing what bigrams get wrong on the test, but validation, which chose only the `decay`, agrees: 94.5. All this takes 2,176 labels.
-#
-# ## 10g.2 One label in eight
-#
-# Labels cost money: someone has to read each text. So keep every eighth, 272 labels, eight from each training template, four of these with label 1. Train a causal network on them, from random weights: *from scratch*.
+# Labels cost money: someone has to read each text. So keep only every eighth of the 2,176, which makes 272, eight from each training template, four of these with label 1. Train a causal network on them, from random weights: *from scratch*. Its head gets the vector of the last token.
 
 # %%
 from coursekit.evaluate.seeds import compare_means, judge, mean_over_groups
@@ -204,56 +87,36 @@ def learn_labels(seed, steps=1000, part=few):
     return model.eval()
 
 
+@torch.no_grad()
+def accuracy(model, part):  # per cent
+    x, y = read(part)
+    return 100 * (model(*x).argmax(1) == y).float().mean().item()
+
+
 # %% tags=["nbval-ignore-output"]
 scratch = learn_labels(0)
-counted_few = fit_best("far", few)
-for name, model in {"network": scratch, "skip-bigrams": counted_few}.items():
-    print(f"{name:12} known {accuracy(model, few):5.1f}, new {accuracy(model, test):.1f} % right")
-
-# %%
-both = [(x, y) for (x, _), y in (read(few), read(validation))]
-theirs = choose_bag(*both, decays=decays, vocab_size=size, pairs="far", lowest=4)
-assert_close(theirs(both[1][0]), counted_few(both[1][0], None))  # as the library chooses
+print(f"known {accuracy(scratch, few):.1f}, new {accuracy(scratch, test):.1f} % right")
 
 # %% [markdown]
-# Both know the 272 by heart, or nearly, and both do poorly on new ones. One network says little (lesson 10c), so twelve are recorded, seeds 0 to 11, each with how often it is right on each test template. (A template has 64 statements, half of them with label 1; the figures name it by one of them.)
-
+# It has memorised the 272, or nearly, and knows something about new ones. One network says little (lesson 10c), so twelve were recorded, seeds 0 to 11, each with its accuracy on each test template. (A template has 64 statements, half of them with label 1; the figures name it by one of them.)
 
 # %%
 forms = {one.template for one in test}
 names = sorted(forms, key=lambda form: ("{r}" in form, " but " in form, form))  # reactions last
 
-
 of_networks = read_results("labels-272-1000-causal", names, seeds=12)  # % right, (seeds, templates)
 on_all = of_networks.mean(1)
 print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
 
-# %% tags=["figure", "folded"]
-ax = plt.subplots(figsize=(7.2, 1.9))[1]
-ax.plot(on_all, [0] * 12, "o", color="C0", alpha=0.5, markersize=8)
-ax.plot(on_all.mean(), 0, "|", color="black", markersize=22)
-ax.plot(accuracy(counted_few, test), 0, "x", color="black", markersize=9, markeredgewidth=2)
-ax.axvline(50, color="0.4", linestyle=":")
-ax.text(50.6, 0.55, "a coin", color="0.4")
-ax.text(on_all.mean(), 0.55, "twelve networks and their mean", color="C0", ha="center")
-ax.text(accuracy(counted_few, test), -0.6, "skip-bigrams", ha="center")
-ax.set(xlim=(48, 80), ylim=(-1, 1), yticks=[], xlabel="right on new statements (%)")
-ax.set_title("Recorded, 272 labels: all a little better than a coin", loc="right")
-figure("little", alt="Twelve dots from 61 to 70 per cent, right of a coin's 50.")
-
 # %% [markdown]
-# All are at 61 to 70 %. They have learned something. But what?
-#
-# ## 10g.3 The simplest thing that could explain it
-#
-# In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
+# All do better than a coin, by much the same. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
 
 # %%
 good = ["everyone was pleased", "people smiled", "the guests came again"]
 bad = ["everyone was annoyed", "people grumbled", "the guests went home"]
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10g.2 (warm-up, 5 minutes).** Write that model. `by_reaction(text)` returns the probability that it went well: 1 if there is a reaction from the list `good` in the text, 0 if there is one from `bad`, and ½ if there is none. A reaction can appear anywhere in the text.
+# > **Exercise 10g.1 (warm-up, 5 minutes).** Write that model. `by_reaction(text)` returns the probability that it went well: 1 if there is a reaction from the list `good` in the text, 0 if there is one from `bad`, and ½ if there is none. A reaction can appear anywhere in the text.
 # >
 # > <details><summary>Hint</summary>Python's <code>in</code> finds one text in another; <code>any(…)</code> is true if one of several is.</details>
 
@@ -289,19 +152,16 @@ compare_guess(guess, reactions_alone)
 claim(reactions_alone=reactions_alone)
 
 # %% [markdown]
-# 64.3 %, which is (4 · 100 + 10 · 50)/14. The skip-bigrams score exactly the same, and the networks only 3 points more. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
+# 64.3 %, which is (4 · 100 + 10 · 50)/14. The networks score only 3 points more. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
 
 # %%
-parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
-of_pairs = np.array([accuracy(counted_few, part) for part in parts])
 ten = of_networks[:, :10].mean(1)
 print("networks on the ten:", *(f"{one:.0f}" for one in ten), f"mean {ten.mean():.1f}")
 over_seeds = compare_means(ten, torch.full((12,), 50.0))  # against a coin
 over_templates = mean_over_groups(of_networks[:, :10].mean(0) - 50, names[:10])
 for what, (ahead, error) in {"seeds": over_seeds, "templates": over_templates}.items():
     print(f"above a coin, over {what}: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}")
-print(f"skip-bigrams on the ten {of_pairs[:10].mean():.1f}, on the four {of_pairs[10:].mean():.1f}")
-claim(networks_where_untold=ten.mean().item(), pairs_where_untold=of_pairs[:10].mean())
+claim(networks_where_untold=ten.mean().item())
 
 
 # %% tags=["figure", "folded"]
@@ -309,8 +169,7 @@ ax = plt.subplots(figsize=(8, 4))[1]
 for row in range(14):
     ax.plot(of_networks[:, row], [row] * 12, "o", color="C0", alpha=0.35, markersize=5)
 ax.plot(of_networks.mean(0), range(14), "|", color="black", markersize=10, label="their mean")
-ax.plot(of_pairs, range(14), "x", color="black", markersize=6, label="skip-bigrams")
-ax.plot([], [], "o", color="C0", alpha=0.5, label="networks")
+ax.plot([], [], "o", color="C0", alpha=0.5, label="twelve networks")
 ax.legend(loc="lower left", fontsize=9)
 ax.axvline(50, color="0.4", linestyle=":")
 ax.axhline(9.5, color="C2", linewidth=2)
@@ -327,15 +186,15 @@ figure(
 # **The networks are reliable only on reactions. On the ten others they score 55 %**, and that is an average, too:
 #
 # - mostly right on two templates with *but*, in between on others;
-# - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time, as single words were about *not a dry cake* in 10g.1.
+# - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time.
 #
-# Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell. The skip-bigrams score exactly 50 there, by coincidence: their ten templates scatter from 34 to 66. (Their `decay` was chosen on 512 labelled statements, more than they learn from here.)
+# Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell.
 #
-# But a similar score doesn't prove a similar reason. Do the networks *use* the reaction? Replace it with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
+# ## 10g.2 Do they use the reaction?
+#
+# A similar score doesn't prove a similar reason. To test an explanation, change only the cue that it rests on. Replace the reaction with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 
 # %%
-from dataclasses import replace
-
 from coursekit.exercises.shortcuts import swap_reaction
 
 
@@ -364,30 +223,207 @@ guess = None  # per cent
 
 # %% tags=["nbval-ignore-output"]
 networks = [scratch, *(learn_labels(seed) for seed in (1, 2, 3))]
-mean = np.mean([accuracy(model, opposite) for model in networks])
-compare_guess(guess, mean)
-print(f"{'right (%), mean of four networks':42}", *(f"{name:>10}" for name in variants))
-for form in names[10:]:
-    found = []
-    for some in variants.values():
-        part = [one for one in some if one.template == form]
-        found.append(np.mean([accuracy(model, part) for model in networks]))
-    print(f"{fill_in(form):42}", *(f"{right:10.0f}" for right in found))
-on_reactions = np.mean([accuracy(model, with_one) for model in networks])
-claim(with_its_reaction=on_reactions, with_the_opposite_reaction=mean)
+
+
+def mean_accuracy(part):  # of the four
+    return np.mean([accuracy(model, part) for model in networks])
+
+
+with_opposite = mean_accuracy(opposite)
+compare_guess(guess, with_opposite)
+claim(
+    with_its_reaction=mean_accuracy(with_one),
+    with_the_opposite_reaction=with_opposite,
+)
+
+# %% tags=["figure", "folded"]
+found = np.array(
+    [
+        [mean_accuracy([one for one in some if one.template == form]) for some in variants.values()]
+        for form in names[10:]
+    ]
+)
+ax = plt.subplots(figsize=(7.2, 2.9))[1]
+ax.imshow(found, cmap="Blues", vmin=0, vmax=110, aspect="auto")
+for (row, column), right in np.ndenumerate(found):
+    color = "white" if right > 65 else "black"
+    ax.text(column, row, f"{right:.0f}", color=color, ha="center", va="center")
+ax.set_xticks(range(4), ["its reaction", "‘today’", "‘this time’", "the opposite"])
+ax.set_yticks(range(4), [fill_in(form) for form in names[10:]], fontsize=9)
+ax.grid(visible=False)
+ax.set(xlabel="what stands in the place of the reaction")
+ax.set_title("With the opposite reaction nearly all answers are wrong (% right)", loc="right")
+figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and near 0.")
 
 # %% [markdown]
-# **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. And how well it is known depends on the words:
+# **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. (That is for a head on the last token and 1,000 steps. If it gets the mean of all tokens, as in lesson 10h, 13 % match the fact, and 38 in the first row.) And how well the fact is known depends on the words:
 #
-# - *It was a dry cake* with the time at the end is a template of training, and mostly right. With *today* in front it is new, and right as well; with *this time* in front they get half. Why, we don't know.
+# - *It was a dry cake* with the time at the end is a template of training, and mostly right. In front it is new: with *today* it is mostly right as well, with *this time* they get half. That is the third row of the figure in 10g.1, and the 64 % there are a mean of these two. Why, we don't know.
 # - *Today the cake was not dry* is a template of training, too. They know its eight examples by heart, and of new ones they get half. With *not* no more than half are right. So it isn't only new templates that they fail on.
 #
-# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2022.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT: high scores on inference between two sentences, and few right answers where the two share their words and yet one doesn't follow from the other.)
+# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2022.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts and *but* in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT, which was to say whether one sentence follows from another: high scores, and few right answers where the two share their words and yet one doesn't follow.)
+#
+# ## 10g.3 A baseline that counts
+#
+# Is that because of the network, or because of the 272 labels? How far do you get without a network? A **bag of words** counts how often each word occurs, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart, the **skip-bigrams** of lesson 10c.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart three models with *all* labels: words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do, and see how close its accuracy comes, template by template.
+# > **Exercise 10g.2 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
 # >
-# > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction. That of a rule is counted as that of <code>by_reaction</code> was above. All words for something good are in <code>coursekit.data.statements.DOMAINS</code>.</details>
+# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do. It can also be done without one:</details>
+# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a sum over T.</details>
+
+
+# %% tags=["stub"]
+def our_pairs(tokens, size): ...  # (N, T) -> (N, size, size)
+
+
+# %% tags=["check"]
+exercises.check_our_pairs(our_pairs)
+
+
+# %% tags=["solution"]
+def our_pairs(tokens, size):
+    words = F.one_hot(tokens, size).float()
+    before = words.cumsum(1) - words
+    return before.mT @ words
+
+
+# %% [markdown]
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the sum of the squared weights, and we choose `decay` on validation. The loss has only one minimum, so the seed doesn't matter.
+
+# %%
+from coursekit.models.bag import fit_bag, fit_logistic
+
+pairs_of = answer_or(our_pairs, exercises.count_far_pairs)  # the course's until yours is there
+decays = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)
+
+
+def count(kind, tokens):  # (N, T) -> (N, M); ids from 4 are words
+    words = F.one_hot(tokens, size).float()
+    counts = words.sum(1)[:, 4:]
+    if kind is None:
+        return counts
+    pairs = words[:, :-1].mT @ words[:, 1:] if kind == "neighbours" else pairs_of(tokens, size)
+    return torch.cat([counts, pairs[:, 4:, 4:].flatten(1).float()], 1)
+
+
+def fit_best(kind, part, held_out=validation):  # with the decay that validation prefers
+    (tokens, _), y = read(part)
+    counts = count(kind, tokens)
+    seen, models = counts.any(0), []
+    for decay in decays:
+        weights = fit_logistic(counts[:, seen].to_sparse(), y, 2, decay)
+        models.append(lambda x, _, weights=weights: count(kind, x)[:, seen] @ weights)
+    return max(models, key=lambda model: accuracy(model, held_out))
+
+
+# %% tags=["nbval-ignore-output"]
+parts = [[one for one in test if one.template == name] for name in names]  # 64 statements each
+counted = {}
+print(f"{'2,176 labels':14} validation   test   ‘{fill_in(names[0])}’")
+for name, kind in {"words": None, "and bigrams": "neighbours", "skip-bigrams": "far"}.items():
+    counted[name] = fit_best(kind, train)
+    right = [accuracy(counted[name], part) for part in (validation, test, parts[0])]
+    print(f"{name:14} {right[0]:10.1f} {right[1]:6.1f} {right[2]:6.0f}")
+on_test = [accuracy(one, test) for one in counted.values()]
+claim(words_alone=on_test[0], bag_accuracy=on_test[1], skip_bigrams_accuracy=on_test[2])
+
+# %% [markdown]
+# Single words get none of *it was not a dry cake* right, skip-bigrams nearly all. The library's `fit_bag` does the same. And with as few labels as the networks?
+
+# %% tags=["nbval-ignore-output"]
+counted_few = fit_best("far", few)
+(tokens, _), y = read(few)
+fits = [fit_bag(tokens, y, vocab_size=size, pairs="far", lowest=4, decay=one) for one in decays]
+theirs = max(fits, key=lambda bag: accuracy(lambda x, _: bag(x), validation))
+assert_close(counted_few(tokens, None), theirs(tokens), rtol=1e-3, atol=1e-3)
+
+on_few = [accuracy(counted_few, part) for part in (test, with_one, opposite)]
+print(
+    f"272 labels: {on_few[0]:.1f}, with its reaction {on_few[1]:.1f}, the opposite {on_few[2]:.1f}"
+)
+claim(pairs_with_few_labels=on_few[0])
+
+# %% [markdown]
+# **With 272 labels they score exactly what `by_reaction` does.** On the ten others they scatter from 34 to 66 %, with a mean of 50, and with the opposite reaction nothing is right. So it isn't a fault of networks. With eight times as many labels they get 93.5 %. (No kind of network is ahead of that after 1,500 steps, lesson 10c; after 6,000, with the mean of all tokens, they get 99, lesson 10h. And we thought of skip-bigrams only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.) Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*?
+
+# %%
+words = ["it", "was", "not", "a", "stale", "cake"]
+
+
+def margin(*some, model=None):  # the difference of the logits: how much speaks for label 1
+    rows = torch.tensor([[ids[one] for one in some]], device=device)
+    logits = (model or counted["skip-bigrams"])(rows, None)
+    return (logits[0, 1] - logits[0, 0]).item()
+
+
+def added(first, second, model=None):  # what the pair says beyond its words
+    both = margin(first, second, model=model)
+    return both - margin(first, model=model) - margin(second, model=model)
+
+
+print(f"all words and pairs together: {margin(*words):+.1f}")
+print(*(f"not … {one} {added('not', one):+.1f}" for one in ("stale", "dry")), sep="  ")
+for domain, (things, _, _) in DOMAINS.items():
+    print(domain, *(f"not … {one} {added('not', one):+.1f}" for one in things.split()), sep="  ")
+
+
+# %% tags=["figure", "folded"]
+ax = plt.subplots(figsize=(7.2, 3.2))[1]
+turns, alone = np.linspace(0, np.pi, 60), [margin(word) for word in words]
+for at, (word, weight) in enumerate(zip(words, alone, strict=True)):
+    ax.text(at, -0.1, f"{word}\n{round(weight, 1) + 0.0:+.1f}", ha="center", va="top")
+for i, j in combinations(range(len(words)), 2):
+    weight = added(words[i], words[j])
+    wide, color = abs(weight), "C0" if weight > 0 else "C3"
+    x, y = (i + j) / 2 + (j - i) / 2 * np.cos(turns), 0.28 * (j - i) * np.sin(turns)
+    ax.plot(x, y, color=color, linewidth=wide, alpha=0.75)
+    if wide > 1:
+        ax.text((i + j) / 2, 0.28 * (j - i) + 0.04, f"{weight:+.1f}", ha="center", color=color)
+ax.set(xlim=(-0.6, 5.6), ylim=(-0.6, 1.6))
+ax.axis("off")
+ax.set_title("‘not’ with ‘stale’ and ‘cake’ outweighs ‘was … stale’ (logits)")
+ax.text(-0.6, 1.45, "arcs: what a pair adds\nblue: good, orange: bad", fontsize=9, va="top")
+figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
+
+# %% [markdown]
+# All arcs and words add up to +9.2: it turned out well. *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
+#
+# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen are like the cake, those of the weather the opposite, and elsewhere, where nothing is dry, there is little. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
+#
+# **Predict.** *Not … cake* is at +6.7. And now?
+
+# %% tags=["predict"]
+guess = None  # logits
+
+
+# %% tags=["nbval-ignore-output"]
+def harden(part):  # what is dry in the kitchen is called hard
+    kitchen = [one.domain == "kitchen" for one in part]
+    texts = [
+        one.text.replace("dry", "hard") if yes else one.text
+        for one, yes in zip(part, kitchen, strict=True)
+    ]
+    return [replace(one, text=text) for one, text in zip(part, texts, strict=True)]
+
+
+ids.setdefault("hard", len(ids))
+size = len(ids)
+hardened = fit_best("far", harden(train), harden(validation))
+compare_guess(guess, added("not", "cake", model=hardened))
+for thing in ("cake", "picnic", "train"):
+    print(f"not … {thing} {added('not', thing, model=hardened):+.1f}")
+without_dry = accuracy(hardened, harden(test))
+claim(skip_bigrams_without_the_ambiguous_word=without_dry)
+
+# %% [markdown]
+# **One ambiguous word cost five of the 6.5 points that were missing:** 93.5 becomes 98.9. *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do. A similar score doesn't prove it: on how many statements do rule and model give the same answer?
+# >
+# > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction. That of a rule is counted as that of <code>by_reaction</code> was above. <code>DOMAINS["kitchen"]</code> is three texts: its things, what is good about them, and what is bad.</details>
 #
 # |right (%), 2,176 labels|all|a reaction|six with *but*|*not*, *nobody*|plain|
 # |---|---|---|---|---|---|
@@ -396,14 +432,13 @@ claim(with_its_reaction=on_reactions, with_the_opposite_reaction=mean)
 # |skip-bigrams|93.5|||||
 # |your `by_rule`||||||
 #
-# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a denial is wrong: a good word speaks for good, and <em>not</em> can't turn it round. A coin would be right in half of those, hence 58.4 and not 64.3. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100. Bigrams: 100, 94, 29, 72. They can tell what stands behind <em>but</em>, and mostly not what is denied. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is denial. No average told us that.</details>
+# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a denial is wrong: a good word speaks for good, and <em>not</em> can't turn it round. A coin would be right in half of those, hence 58.4 and not 64.3. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100, and where the rule says 0 or 1, words give the same answer to 99.6 % of the statements. Bigrams: 100, 94, 29, 72. They can tell what stands behind <em>but</em>, and mostly not what is denied. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is denial. No average told us that.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What is an accuracy made of?** Of what a model knows, and of what it guesses. Write down the simplest thing that could explain the number, and see what that scores (the field calls it a *partial-input baseline* where it sees only a part of the text): a model that knows six reactions and otherwise tosses a coin gets 64.3, the networks get 67. Then look at the parts where that explanation fails.
-# - A test of such an explanation: change only what it rests on. With the opposite reaction nearly 100 % became 3. (The field calls this a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
-# - A score above chance doesn't say that a little is known of everything, nor does a score near chance say that nothing is known: always wrong is knowledge, too.
+# - **What is an accuracy made of?** Of what a model gets right, what it guesses, and what it gets wrong every time; the last two together can look like chance. Write down the simplest thing that could explain the number, and see what that scores (where it sees only a part of the text, the field calls it a *partial-input baseline*): six reactions and a coin get 64.3, the networks 67. Then look at the parts where that explanation fails. (If such a baseline fails, that doesn't prove that there is no shortcut, Feng, Wallace and Boyd-Graber 2019.)
+# - A test of an explanation: change only the cue that it rests on. With the opposite reaction nearly 100 % became 3; without the ambiguous *dry*, *not … cake* was nothing. (The field calls the former a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
 #
 # **What still fails.** With 272 labels, these networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.

@@ -228,4 +228,11 @@ RECIPES |= {  # runs that are above, asked about swapped reactions
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
+RECIPES |= {  # with dropout and more weight decay
+    f"labels-272-6000-{kind}-mean-regularised-{seed}": _brief(
+        seed, 6000, "Regularised", every=8, **KINDS[kind], **VARIED["-mean"]
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
+}
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

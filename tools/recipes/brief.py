@@ -92,6 +92,21 @@ class Swapped(Long):
         return found
 
 
+class Regularised(Long):
+    """The same with dropout and ten times the weight decay, in both parts of the training."""
+
+    DROPOUT, DECAY = 0.2, 0.1
+
+    def _begin(self) -> None:
+        super()._begin()
+        for module in self.engine.model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = self.DROPOUT
+        for group in self.engine.optimiser.param_groups:
+            if group["weight_decay"]:
+                group["weight_decay"] = self.DECAY
+
+
 class Half(Brief):
     """The same where a third of 3,000 steps may go into pre-training."""
 
