@@ -329,7 +329,7 @@ ax.text(before[0], -0.75, "from scratch", color="C0", ha="center", fontsize=9)
 ax.text(after[0], -0.75, "pre-trained", color="C1", ha="center", fontsize=9)
 ax.axvline(50, color="0.4", linestyle=":")
 ax.set_yticks(range(14), [fill_in(form) for form in names], fontsize=9)
-ax.set(xlabel="right (%), means of 12 seeds; thick: a lead; dotted: a coin")
+ax.set(xlabel="right (%), means of 12 seeds; thick: a lead")
 ax.set(xlim=(20, 103), ylim=(13.6, -1.5))
 ax.set_title(
     "Recorded, 272 labels, 6,000 steps: what was worse than a coin rises most", loc="right"
@@ -507,7 +507,7 @@ ax.set(xlabel="right (%) ± error, 12 seeds", xlim=(72, 101), ylim=(3.6, -0.9))
 ax.set_title("Recorded, all labels: twelve points, or none", loc="right")
 figure(
     "pooling",
-    alt="Last token, 1,000 steps: 77 and 89 per cent; the mean: 93 and 94; after 6,000 all 95 to 100.",
+    alt="Last token, 1,000 steps: 77 and 89 per cent; the mean: 93 and 94; after 6,000 95 to 100.",
 )
 
 # %% [markdown]
