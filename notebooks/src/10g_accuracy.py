@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10g · What is an accuracy made of?
 #
-# A network learns from 272 labelled statements. On 896 new ones, from templates it has never seen, it is right in 67 cases out of 100, where tossing a coin would get 50. So it knows a little about everything. Does it?
+# A network learns from 272 labelled statements. On 896 new ones, from templates it has never seen, it is right in 67 cases out of 100, where a coin toss would get 50. So it knows a little about everything. Does it?
 #
 # **Afterwards you can** take an accuracy apart, against the simplest thing that could explain it, and build a baseline that counts words and pairs of words.
 #
@@ -109,7 +109,7 @@ on_all = of_networks.mean(1)
 print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
 
 # %% [markdown]
-# All do better than a coin, by much the same. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
+# All beat a coin, by much the same margin. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
 
 # %%
 good = ["everyone was pleased", "people smiled", "the guests came again"]
@@ -152,7 +152,7 @@ compare_guess(guess, reactions_alone)
 claim(reactions_alone=reactions_alone)
 
 # %% [markdown]
-# 64.3 %, which is (4 · 100 + 10 · 50)/14. The networks score only 3 points more. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
+# 64.3 %, which is (4 · 100 + 10 · 50)/14. The networks score only 3 points higher. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
 
 # %%
 ten = of_networks[:, :10].mean(1)
@@ -192,7 +192,7 @@ figure(
 #
 # ## 10g.2 Do they use the reaction?
 #
-# A similar score doesn't prove a similar reason. To test an explanation, change only the cue that it rests on. Replace the reaction with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
+# A similar score doesn't prove a similar reason. To test an explanation, change only the cue that it rests on. Replace the reaction with when it was: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 
 # %%
 from coursekit.exercises.shortcuts import swap_reaction
@@ -252,26 +252,26 @@ ax.set_xticks(range(4), ["its reaction", "‘today’", "‘this time’", "the 
 ax.set_yticks(range(4), [fill_in(form) for form in names[10:]], fontsize=9)
 ax.grid(visible=False)
 ax.set(xlabel="what stands in the place of the reaction")
-ax.set_title("With the opposite reaction nearly all answers are wrong (% right)", loc="right")
+ax.set_title("With the opposite reaction hardly any answer matches the fact (%)", loc="right")
 figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and near 0.")
 
 # %% [markdown]
 # **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. (That is for a head on the last token and 1,000 steps. If it gets the mean of all tokens, as in lesson 10h, 13 % match the fact, and 38 in the first row.) And how well the fact is known depends on the words:
 #
-# - *It was a dry cake* with the time at the end is a template of training, and mostly right. In front it is new: with *today* it is mostly right as well, with *this time* they get half. That is the third row of the figure in 10g.1, and the 64 % there are a mean of these two. Why, we don't know.
+# - *It was a dry cake* with the time at the end is a template of training, and mostly right. In front it is new: with *today* it is mostly right as well, with *this time* they get half. (Together that is the third row of the figure in 10g.1, with its 64 %.) Why, we don't know.
 # - *Today the cake was not dry* is a template of training, too. They know its eight examples by heart, and of new ones they get half. With *not* no more than half are right. So it isn't only new templates that they fail on.
 #
-# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2022.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts and *but* in some wordings, and of the rest a mixture of right and wrong.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT, which was to say whether one sentence follows from another: high scores, and few right answers where the two share their words and yet one doesn't follow.)
+# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2022.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts and *but* in some wordings, and the rest is as often wrong as right.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT, trained to decide whether one sentence entails another: high scores, and few right answers where the two share their words and yet one doesn't follow.)
 #
 # ## 10g.3 A baseline that counts
 #
-# Is that because of the network, or because of the 272 labels? How far do you get without a network? A **bag of words** counts how often each word occurs, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart, the **skip-bigrams** of lesson 10c.
+# Does it take a network to fall for a shortcut? How far do you get without one? A **bag of words** counts how often each word occurs, wherever it stands, and learns a weight for each word and label. That can't work for *not dry*: the weights of *not* and of *dry* add up, regardless of what the two mean together. So count **bigrams**, too, pairs of neighbours. But in *it was not a dry cake* the word *a* comes between. So count all pairs, in order and however far apart, the **skip-bigrams** of lesson 10c.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.2 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
 # >
-# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do. It can also be done without one:</details>
-# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a sum over T.</details>
+# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do, and make the cells below some 20 seconds slower. It can also be done without one:</details>
+# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a matrix product over T.</details>
 
 
 # %% tags=["stub"]
@@ -299,22 +299,22 @@ pairs_of = answer_or(our_pairs, exercises.count_far_pairs)  # the course's until
 decays = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)
 
 
-def count(kind, tokens):  # (N, T) -> (N, M); ids from 4 are words
-    words = F.one_hot(tokens, size).float()
+def count(kind, tokens, n):  # (N, T) -> (N, M); ids from 4 to n - 1 are words
+    words = F.one_hot(tokens, n).float()
     counts = words.sum(1)[:, 4:]
     if kind is None:
         return counts
-    pairs = words[:, :-1].mT @ words[:, 1:] if kind == "neighbours" else pairs_of(tokens, size)
-    return torch.cat([counts, pairs[:, 4:, 4:].flatten(1).float()], 1)
+    pairs = words[:, :-1].mT @ words[:, 1:] if kind == "neighbours" else pairs_of(tokens, n)
+    return torch.cat([counts, pairs[:, 4:, 4:].flatten(1).to(counts)], 1)
 
 
-def fit_best(kind, part, held_out=validation):  # with the decay that validation prefers
-    (tokens, _), y = read(part)
-    counts = count(kind, tokens)
-    seen, models = counts.any(0), []
+def fit_best(kind, part, held_out=validation, decays=decays):  # as validation prefers
+    ((tokens, _), y), n = read(part), len(ids)
+    counts = count(kind, tokens, n)
+    seen, models = counts.any(0), []  # in any text
     for decay in decays:
         weights = fit_logistic(counts[:, seen].to_sparse(), y, 2, decay)
-        models.append(lambda x, _, weights=weights: count(kind, x)[:, seen] @ weights)
+        models.append(lambda x, _, weights=weights: count(kind, x, n)[:, seen] @ weights)
     return max(models, key=lambda model: accuracy(model, held_out))
 
 
@@ -330,7 +330,7 @@ on_test = [accuracy(one, test) for one in counted.values()]
 claim(words_alone=on_test[0], bag_accuracy=on_test[1], skip_bigrams_accuracy=on_test[2])
 
 # %% [markdown]
-# Single words get none of *it was not a dry cake* right, skip-bigrams nearly all. The library's `fit_bag` does the same. And with as few labels as the networks?
+# The bag of single words gets none of *it was not a dry cake* right, skip-bigrams nearly all. The library's `fit_bag` does the same. And with as few labels as the networks had?
 
 # %% tags=["nbval-ignore-output"]
 counted_few = fit_best("far", few)
@@ -346,7 +346,9 @@ print(
 claim(pairs_with_few_labels=on_few[0])
 
 # %% [markdown]
-# **With 272 labels they score exactly what `by_reaction` does.** On the ten others they scatter from 34 to 66 %, with a mean of 50, and with the opposite reaction nothing is right. So it isn't a fault of networks. With eight times as many labels they get 93.5 %. (No kind of network is ahead of that after 1,500 steps, lesson 10c; after 6,000, with the mean of all tokens, they get 99, lesson 10h. And we thought of skip-bigrams only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.) Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*?
+# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere (from 34 to 66 %, by template); with the opposite reaction nothing is right. So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? That doesn't tell; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
+#
+# Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*?
 
 # %%
 words = ["it", "was", "not", "a", "stale", "cake"]
@@ -388,7 +390,7 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nblue: good, orange: bad", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# All arcs and words add up to +9.2: it turned out well. *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
+# All arcs and words, the thin ones, too, add up to +9.2: it turned out well. *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
 # Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen are like the cake, those of the weather the opposite, and elsewhere, where nothing is dry, there is little. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
 #
@@ -409,8 +411,7 @@ def harden(part):  # what is dry in the kitchen is called hard
 
 
 ids.setdefault("hard", len(ids))
-size = len(ids)
-hardened = fit_best("far", harden(train), harden(validation))
+hardened = fit_best("far", harden(train), harden(validation), [1e-6])  # the same decay
 compare_guess(guess, added("not", "cake", model=hardened))
 for thing in ("cake", "picnic", "train"):
     print(f"not … {thing} {added('not', thing, model=hardened):+.1f}")
@@ -418,10 +419,10 @@ without_dry = accuracy(hardened, harden(test))
 claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 
 # %% [markdown]
-# **One ambiguous word cost five of the 6.5 points that were missing:** 93.5 becomes 98.9. *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
+# *Not … cake* has gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think does what they do. A similar score doesn't prove it: on how many statements do rule and model give the same answer?
+# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces their answers. A similar score doesn't prove it: on how many statements do rule and model give the same answer?
 # >
 # > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction. That of a rule is counted as that of <code>by_reaction</code> was above. <code>DOMAINS["kitchen"]</code> is three texts: its things, what is good about them, and what is bad.</details>
 #
@@ -441,4 +442,4 @@ claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 # - A test of an explanation: change only the cue that it rests on. With the opposite reaction nearly 100 % became 3; without the ambiguous *dry*, *not … cake* was nothing. (The field calls the former a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
 #
-# **What still fails.** With 272 labels, these networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. Labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.
+# **What still fails.** With this recipe and 272 labels, networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. More labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.

@@ -488,6 +488,10 @@ def reduction_either_way(before, after):
     return abs(reduction_of_errors(before, after))
 
 
+def reduction_in_whole_numbers(before, after):
+    return round(reduction_of_errors(before, after))
+
+
 def reduction_or_none(before, after):
     return max(0.0, reduction_of_errors(before, after))
 
@@ -830,6 +834,7 @@ ROWS = {
             reduction_as_a_gain: "(80.0, 95.0)",
             reduction_either_way: "(60.0, 50.0)",
             reduction_or_none: "(60.0, 50.0)",
+            reduction_in_whole_numbers: "(69.0, 74.2)",
         },
     ),
     labels.check_our_labels_for: (

@@ -229,9 +229,10 @@ RECIPES |= {  # runs that are above, asked about swapped reactions
     for seed in range(12)
 }
 RECIPES |= {  # with dropout and more weight decay
-    f"labels-272-6000-{kind}-mean-regularised-{seed}": _brief(
-        seed, 6000, "Regularised", every=8, **KINDS[kind], **VARIED["-mean"]
+    f"labels-{2176 // every}-6000-{kind}-mean-regularised-{seed}": _brief(
+        seed, 6000, "Regularised", every=every, **KINDS[kind], **VARIED["-mean"]
     )
+    for every in (8, 4, 2, 1)
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
