@@ -109,7 +109,7 @@ on_all = of_networks.mean(1)
 print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
 
 # %% [markdown]
-# All beat a coin, by much the same margin. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
+# All beat a coin, by 11 to 20 points. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
 
 # %%
 good = ["everyone was pleased", "people smiled", "the guests came again"]
@@ -261,7 +261,7 @@ figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and nea
 # - *It was a dry cake* with the time at the end is a template of training, and mostly right. In front it is new: with *today* it is mostly right as well, with *this time* they get half. (Together that is the third row of the figure in 10g.1, with its 64 %.) Why, we don't know.
 # - *Today the cake was not dry* is a template of training, too. They know its eight examples by heart, and of new ones they get half. With *not* no more than half are right. So it isn't only new templates that they fail on.
 #
-# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2022.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts and *but* in some wordings, and the rest is as often wrong as right.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT, trained to decide whether one sentence entails another: high scores, and few right answers where the two share their words and yet one doesn't follow.)
+# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2022.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts with the time at the end, *but* in some wordings, and the rest is as often wrong as right.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT, trained to decide whether one sentence entails another: high scores, and few right answers where the two share their words and yet one doesn't follow.)
 #
 # ## 10g.3 A baseline that counts
 #
@@ -346,7 +346,7 @@ print(
 claim(pairs_with_few_labels=on_few[0])
 
 # %% [markdown]
-# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere (from 34 to 66 %, by template); with the opposite reaction nothing is right. So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? That doesn't tell; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
+# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere (from 34 to 66 %, by template); with the opposite reaction nothing is right. So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
 #
 # Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*?
 
@@ -419,7 +419,7 @@ without_dry = accuracy(hardened, harden(test))
 claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 
 # %% [markdown]
-# *Not … cake* has gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
+# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces their answers. A similar score doesn't prove it: on how many statements do rule and model give the same answer?
