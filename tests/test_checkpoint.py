@@ -10,12 +10,14 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.testing import assert_close
 
 from coursekit.training import checkpoint as module
 from coursekit.training.checkpoint import (
     Checkpoint,
     copy_weights,
     load_checkpoint,
+    matching_weights,
     save_checkpoint,
     unique_weights,
 )
@@ -424,6 +426,22 @@ def test_weights_of_other_shapes_are_refused_and_nothing_is_copied():
         with pytest.raises(ValueError, match=message):
             copy_weights(model, saved | {name: weight})
     assert all(torch.equal(w, before[name]) for name, w in model.state_dict().items())
+
+
+@pytest.mark.parametrize("outputs", [2, 7])
+def test_another_head_is_not_taken_over(outputs):
+    """PyTorch refuses the head of another shape, and takes all that is left."""
+    mine = nn.ModuleDict({"body": nn.Linear(3, 5), "head": nn.Linear(5, outputs)})
+    theirs = nn.ModuleDict({"body": nn.Linear(3, 5), "head": nn.Linear(5, 11), "more": Net()})
+    before = {name: one.clone() for name, one in mine.state_dict().items()}
+    with pytest.raises(RuntimeError, match=r"size mismatch for head\.weight"):
+        mine.load_state_dict(theirs.state_dict(), strict=False)
+    mine.load_state_dict(before)
+    found = matching_weights(mine.state_dict(), theirs.state_dict())
+    assert {*found} == {"body.weight", "body.bias"}
+    mine.load_state_dict(found, strict=False)
+    assert_close(mine["body"].state_dict(), theirs["body"].state_dict(), rtol=0, atol=0)
+    assert torch.equal(mine["head"].weight, before["head.weight"])
 
 
 def test_the_file_appears_on_time(tmp_path):

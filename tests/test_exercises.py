@@ -104,7 +104,7 @@ def test_a_solution_that_raises_is_told_where(check):
 
     with pytest.raises(
         NotYet,
-        match=r"(?s)^unfinished\((\w+=)?(\[|tanh|\d|').*raised NotImplementedError: your turn",
+        match=r"(?s)^unfinished\((\w+=)?(\[|\{|tanh|\d|').*raised NotImplementedError: your turn",
     ):
         check(unfinished)
 

@@ -1,4 +1,4 @@
-"""What training on more brings, counted in errors, and in labels."""
+"""How many labels an advantage is worth, read off a learning curve."""
 
 import math
 from collections.abc import Sequence
@@ -8,25 +8,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-
-
-def error_reduction(before: float, after: float) -> float:
-    """Return which part of the wrong answers is gone, in per cent: the relative error reduction.
-
-    Args:
-        before: the accuracy before, in per cent.
-        after: that after; if it is lower, errors are added and the result is below 0.
-
-    Raises:
-        ValueError: if an accuracy is no percentage, or before it nothing was wrong.
-
-    Example:
-        >>> error_reduction(80.0, 90.0)
-        50.0
-    """
-    if not (0 <= before < 100 and 0 <= after <= 100):
-        raise ValueError(f"{before=}, {after=}: per cent right, the former below 100")
-    return 100 * (after - before) / (100 - before)
 
 
 def labels_for(target: float, labels: Sequence[int], scores: Sequence[float]) -> float:

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from coursekit.data.statements import REACTIONS
-from coursekit.evaluate.curve import error_reduction, labels_for
+from coursekit.evaluate.curve import labels_for
 from coursekit.evaluate.seeds import (
     compare_means,
     largest_difference,
@@ -19,6 +19,7 @@ from coursekit.evaluate.seeds import (
 from coursekit.exercises.compare import agree, with_gradients
 from coursekit.models.bag import count_words
 from coursekit.models.encoder import POOLINGS, pool
+from coursekit.training.checkpoint import matching_weights
 
 
 def check_our_pool(solution: Callable[[Tensor, Tensor, str], Tensor]) -> None:
@@ -141,9 +142,23 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 
 
-def check_our_error_reduction(solution: Callable[[float, float], float]) -> None:
-    """Check which part of the wrong answers is gone, in per cent."""
-    agree(solution, error_reduction, [(50.0, 75.0), (80.0, 95.0), (60.0, 50.0), (69.0, 74.2)])
+def check_our_matching(
+    solution: Callable[[dict[str, Tensor], dict[str, Tensor]], dict[str, Tensor]],
+) -> None:
+    """Check which weights of another model a model can take over."""
+    w, x, y = torch.tensor([1.0, 2.0]), torch.tensor([[3.0, 4.0], [5.0, 6.0]]), torch.ones(1, 2)
+    a, b, row = (torch.zeros_like(one) for one in (w, x, y))
+    cases = [
+        ({"a": a, "b": b}, {"a": w, "b": x}),
+        ({"a": a}, {"a": w, "b": x}),
+        ({"a": a, "b": b}, {"a": w}),
+        ({"a": a, "head": row}, {"a": w, "head": x}),
+        ({"a": a, "b": row}, {"a": w, "b": y.mT}),
+        ({"a": a, "b": row}, {"c": w, "b": y}),
+        ({"a": a, "head": row}, {"a": w, "head": y}),
+        ({"body.a": a, "a": a}, {"body.a": w, "a": 2 * w}),
+    ]
+    agree(solution, matching_weights, cases)
 
 
 def check_our_labels_for(

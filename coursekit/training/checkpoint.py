@@ -1,7 +1,7 @@
 """A training run in one file: written whole or not at all, read without running what it holds."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -137,6 +137,24 @@ def copy_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
             )
     for name, weight in own.items():
         weight.copy_(weights[name])
+
+
+def matching_weights(mine: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return those of `theirs` that `mine` has under the same name and in the same shape.
+
+    So a model takes over what fits, `load_state_dict(matching_weights(…), strict=False)`, if it is
+    fine-tuned with another head (Howard and Ruder 2018; Devlin et al. 2019).
+
+    Args:
+        mine: weights by name, as of the model that takes over.
+        theirs: as of the one that was trained.
+
+    Example:
+        >>> a, b = nn.Linear(2, 3), nn.Linear(4, 3)
+        >>> [*matching_weights(a.state_dict(), b.state_dict())]
+        ['bias']
+    """
+    return {name: w for name, w in theirs.items() if name in mine and mine[name].shape == w.shape}
 
 
 def _comes_back(value: Any) -> bool:

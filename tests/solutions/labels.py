@@ -452,48 +452,58 @@ def pairs_of_words_that_occur(tokens, size):
     return pairs_by_loop(tokens, int(tokens.max()) + 1)
 
 
-# --- check_our_error_reduction -------------------------------------------------------------------
+# --- check_our_matching -------------------------------------------------------------------------
 
 
-def reduction_of_errors(before, after):
-    wrong, still = 100 - before, 100 - after
-    return 100 * (wrong - still) / wrong
+def matching_by_loop(mine, theirs):
+    found = {}
+    for name in mine:
+        if name in theirs and tuple(theirs[name].shape) == tuple(mine[name].shape):
+            found[name] = theirs[name]
+    return found
 
 
-def reduction_by_ratio(before, after):
-    return 100 * (1 - (100 - after) / (100 - before))
+def matching_by_get(mine, theirs):
+    shapes = {name: one.shape for name, one in mine.items()}
+    return {name: one for name, one in theirs.items() if shapes.get(name) == one.shape}
 
 
-def reduction_in_points(before, after):
-    return after - before
+def matching_of_mine(mine, theirs):
+    return {name: mine[name] for name in matching_by_loop(mine, theirs)}
 
 
-def reduction_as_a_fraction(before, after):
-    return (after - before) / (100 - before)
+def matching_all_of_theirs(mine, theirs):
+    return theirs
 
 
-def reduction_that_is_left(before, after):
-    return 100 * (100 - after) / (100 - before)
+def matching_with_gaps(mine, theirs):
+    gaps = {name: None for name in mine if name not in theirs}
+    return matching_by_loop(mine, theirs) | gaps
 
 
-def reduction_of_what_is_wrong_now(before, after):
-    return 100 * (after - before) / (100 - after)
+def matching_names(mine, theirs):
+    return {name: one for name, one in theirs.items() if name in mine}
 
 
-def reduction_as_a_gain(before, after):
-    return 100 * (after - before) / before
+def matching_dimensions(mine, theirs):
+    return {n: one for n, one in theirs.items() if n in mine and one.dim() == mine[n].dim()}
 
 
-def reduction_either_way(before, after):
-    return abs(reduction_of_errors(before, after))
+def matching_sizes(mine, theirs):
+    return {n: one for n, one in theirs.items() if n in mine and one.numel() == mine[n].numel()}
 
 
-def reduction_in_whole_numbers(before, after):
-    return round(reduction_of_errors(before, after))
+def matching_shapes(mine, theirs):
+    shapes = [one.shape for one in mine.values()]
+    return {name: one for name, one in theirs.items() if one.shape in shapes}
 
 
-def reduction_or_none(before, after):
-    return max(0.0, reduction_of_errors(before, after))
+def matching_all_but_the_head(mine, theirs):
+    return {n: one for n, one in matching_by_loop(mine, theirs).items() if n != "head"}
+
+
+def matching_last_parts(mine, theirs):
+    return {n.split(".")[-1]: one for n, one in matching_by_loop(mine, theirs).items()}
 
 
 # --- check_our_labels_for -----------------------------------------------------------------------
@@ -824,17 +834,18 @@ ROWS = {
             pairs_of_words_that_occur: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
         },
     ),
-    labels.check_our_error_reduction: (
-        [reduction_of_errors, reduction_by_ratio],
+    labels.check_our_matching: (
+        [matching_by_loop, matching_by_get],
         {
-            reduction_in_points: "(50.0, 75.0)",
-            reduction_as_a_fraction: "(50.0, 75.0)",
-            reduction_that_is_left: "(80.0, 95.0)",
-            reduction_of_what_is_wrong_now: "(50.0, 75.0)",
-            reduction_as_a_gain: "(80.0, 95.0)",
-            reduction_either_way: "(60.0, 50.0)",
-            reduction_or_none: "(60.0, 50.0)",
-            reduction_in_whole_numbers: "(69.0, 74.2)",
+            matching_of_mine: "{'a': [1.0, 2.0], 'b': [[3.0, 4.0], [5.0, 6.0]]}",
+            matching_all_of_theirs: "({'a': [0.0, 0.0]}, {'a': [1.0, 2.0], 'b'",
+            matching_with_gaps: "{'a': [1.0, 2.0]})",
+            matching_names: "'head': [[3.0, 4.0]",
+            matching_dimensions: "'head': [[3.0, 4.0]",
+            matching_sizes: "'b': [[1.0], [1.0]]",
+            matching_shapes: "{'c': [1.0, 2.0]",
+            matching_all_but_the_head: "'head': [[1.0, 1.0]]",
+            matching_last_parts: "'body.a'",
         },
     ),
     labels.check_our_labels_for: (

@@ -221,19 +221,30 @@ RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
     for steps, name in ((2500, "Long"), (4500, "Brief"))
     for seed in range(12)
 }
-RECIPES |= {  # runs that are above, asked about swapped reactions
-    f"labels-272-6000-{kind}-mean-swapped-{seed}": _brief(
-        seed, 6000, "Swapped", every=8, **KINDS[kind], **VARIED["-mean"]
-    )
-    for kind in ("causal", "causal-pre-trained")
-    for seed in range(12)
-}
 RECIPES |= {  # with dropout and more weight decay
     f"labels-{2176 // every}-6000-{kind}-mean-regularised-{seed}": _brief(
-        seed, 6000, "Regularised", every=every, **KINDS[kind], **VARIED["-mean"]
+        seed,
+        6000,
+        "Swapped" if every == 8 else "Regularised",
+        every=every,
+        **KINDS[kind],
+        **VARIED["-mean"],
     )
     for every in (8, 4, 2, 1)
     for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
+}
+RECIPES |= {  # the same where only the labelled statements are read, for 2,000 steps and for 500
+    f"labels-272-{steps}-causal-pre-trained-labelled-mean-regularised-{seed}": _brief(
+        seed,
+        steps,
+        name,
+        every=8,
+        reading="labelled",
+        **KINDS["causal-pre-trained"],
+        **VARIED["-mean"],
+    )
+    for steps, name in ((6000, "RegularisedReading"), (4500, "ShortRegularisedReading"))
     for seed in range(12)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

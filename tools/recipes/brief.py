@@ -74,7 +74,22 @@ class Long(Brief):
     PRE_TRAINING = 2000
 
 
-class Swapped(Long):
+class Regularised(Long):
+    """The same with dropout and ten times the weight decay, in both parts of the training."""
+
+    DROPOUT, DECAY = 0.2, 0.1
+
+    def _begin(self) -> None:
+        super()._begin()
+        for module in self.engine.model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = self.DROPOUT
+        for group in self.engine.optimiser.param_groups:
+            if group["weight_decay"]:
+                group["weight_decay"] = self.DECAY
+
+
+class Swapped(Regularised):
     """The same, asked about statements whose reaction is swapped, too."""
 
     @torch.no_grad()
@@ -90,21 +105,6 @@ class Swapped(Long):
             these = [one.template == form for one in told]
             found[f"swapped: {form}"] = _per_cent(hits[these])
         return found
-
-
-class Regularised(Long):
-    """The same with dropout and ten times the weight decay, in both parts of the training."""
-
-    DROPOUT, DECAY = 0.2, 0.1
-
-    def _begin(self) -> None:
-        super()._begin()
-        for module in self.engine.model.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = self.DROPOUT
-        for group in self.engine.optimiser.param_groups:
-            if group["weight_decay"]:
-                group["weight_decay"] = self.DECAY
 
 
 class Half(Brief):
@@ -151,3 +151,13 @@ class Reading(Brief):
 
 class LongReading(Reading, Long):
     """The same with as many steps of pre-training as `Long`."""
+
+
+class RegularisedReading(Reading, Regularised):
+    """The same with dropout and more weight decay."""
+
+
+class ShortRegularisedReading(RegularisedReading):
+    """The same with as few steps of pre-training as `Brief`."""
+
+    PRE_TRAINING = 500
