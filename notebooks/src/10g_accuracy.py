@@ -248,10 +248,12 @@ ax.imshow(found, cmap="Blues", vmin=0, vmax=110, aspect="auto")
 for (row, column), right in np.ndenumerate(found):
     color = "white" if right > 65 else "black"
     ax.text(column, row, f"{right:.0f}", color=color, ha="center", va="center")
-ax.set_xticks(range(4), ["its reaction", "‘today’", "‘this time’", "the opposite"])
+places = ["its reaction", "‘today’", "‘this time’", "the opposite"]
+placed = [f"{place}\n({len(some)})" for place, some in zip(places, variants.values(), strict=True)]
+ax.set_xticks(range(4), placed)
 ax.set_yticks(range(4), [fill_in(form) for form in names[10:]], fontsize=9)
 ax.grid(visible=False)
-ax.set(xlabel="what stands in the place of the reaction")
+ax.set(xlabel="what stands in the place of the reaction (of how many statements)")
 ax.set_title("With the opposite reaction hardly any answer matches the fact (%)", loc="right")
 figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and near 0.")
 
@@ -390,7 +392,7 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nblue: good, orange: bad", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# All arcs and words, the thin ones, too, add up to +9.2: it turned out well. *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
+# All arcs and words, the thin ones, too, add up to +9.2: it turned out well. (The time and the full stop are left out here.) *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
 # Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen are like the cake, those of the weather the opposite, and elsewhere, where nothing is dry, there is little. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
 #

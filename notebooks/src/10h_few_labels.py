@@ -213,7 +213,7 @@ table = {}
 
 def add_row(name, before, after):  # (seeds, templates) of both
     ahead, error = map(float, compare_seeds(after.mean(1), before.mean(1)))
-    found = f"{ahead:5.1f} ± {error:.1f}, {judge(ahead, error)}"
+    found = f"{ahead:z5.1f} ± {error:.1f}, {judge(ahead, error)}"
     table[name] = f"{before.mean():12.1f} {after.mean():12.1f}   {found}"
     return ahead, error
 
@@ -305,7 +305,7 @@ figure(
 )
 
 # %% [markdown]
-# **From a hint to a lead: 17 points.** From scratch, five thousand more steps bring hardly anything. Pre-trained, they bring fifteen points, although the labels had long been known by heart. So **a loss near zero doesn't prove that a longer run would do no better.** (Both parts were too short, the reading and the labels: either alone at its new length brings some ten points, [tested](../tests/test_recorded_runs.py). Zhang et al. 2021 found the same of fine-tuning BERT on small sets.)
+# **From a hint to a lead: 17 points.** From scratch, five thousand more steps bring little (3.6 ± 2.7). Pre-trained, they bring 15.5 ± 2.3, although the labels had long been known by heart. So **a loss near zero doesn't prove that a longer run would do no better.** (Both parts were too short, the reading and the labels: either alone at its new length brings some ten points, [tested](../tests/test_recorded_runs.py). Zhang et al. 2021 found the same of fine-tuning BERT on small sets.)
 #
 # Try it with one network. It takes about a minute.
 
@@ -351,7 +351,7 @@ figure(
 )
 
 # %% [markdown]
-# **A stronger rival, and still a lead: 13 points.** Now look at the dots. From scratch, some networks are as good as any, but four are 20 points below and one 36. Pre-trained, every network is above 94 %. So what pre-training brings here is above all *reliability*: you needn't be lucky. (If you can train twelve networks from scratch, and have 512 more labels to choose the best of them, you hardly need it. But then you would rather learn from those labels.)
+# **A stronger rival, and still a lead: 13 points.** Now look at the dots. From scratch, some networks are as good as any, but four are 20 points or more below the best, and one 36. Pre-trained, every network is above 94 %. So what pre-training brings here is above all *reliability*: you needn't be lucky. (If you can train twelve networks from scratch, and have 512 more labels to choose the best of them, you hardly need it. But then you would rather learn from those labels.)
 #
 # **Before you say that pre-training pays, ask what its rival lacks.** Dropout is one example, pooling another: with all labels, 1,000 steps and the last token's vector, as in lesson 10g, pre-training seems to bring 12.2 ± 2.9 points. With the mean it is 0.2 ± 2.0 ([tested](../tests/test_recorded_runs.py)).
 #
@@ -368,9 +368,9 @@ least = strong_pretrained.mean(0).min()
 print(f"pre-trained, the hardest of the fourteen templates: {least:.0f}")
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10h.2 (investigate, 20 minutes).** In lesson 10g a *reaction* outweighed the fact: in *it was a dry cake so people smiled*, the reaction is the opposite of what fits, and the networks followed it. Only 3 % of their answers matched what had happened. Is this shortcut gone? The networks with dropout were given such statements, too: `of_both` has them if `recorded` is asked for `what=asked`, where `asked = [f"swapped: {form}" for form in names[10:]]`. Complete the table. For each template, is the difference a lead? In how many of the twelve seeds does a network follow the fact in most cases? What decides which of the two it follows?
+# > **Exercise 10h.2 (investigate, 20 minutes).** In lesson 10g a *reaction* outweighed the fact: in *it was a dry cake so people smiled*, the reaction is the opposite of what fits, and the networks followed it. Only 3 % of their answers matched what had happened. Is this shortcut gone? The networks with dropout were given such statements, too: `recorded(272, 6000, "causal-mean-regularised", asked)` has their answers, and `"causal-pre-trained-mean-regularised"` those of the pre-trained, where `asked = [f"swapped: {form}" for form in names[10:]]`. Complete the table. For each template, is the difference a lead? In how many of the twelve seeds does a network follow the fact in most cases? What decides which of the two it follows?
 # >
-# > <details><summary>Hint</summary><code>found = recorded(272, 6000, "causal-mean-regularised", asked)</code> is (seeds, templates), and <code>compare_seeds(a.T, b.T)</code> compares template by template. <code>(found > 50).sum(0)</code> counts seeds. Look at where in the statement the reaction stands, and at what a causal network has read by then.</details>
+# > <details><summary>Hint</summary>What <code>recorded</code> returns is (seeds, templates), so <code>compare_seeds(a.T, b.T)</code> compares template by template, and <code>(a > 50).sum(0)</code> counts seeds. Look at where in the statement the reaction stands, and at what a causal network has read by then.</details>
 #
 # |opposite reaction: answers that match the fact (%)|*it was … so*|*it was not … so*|*… because it was*|*… because … not*|
 # |---|---|---|---|---|
@@ -504,7 +504,8 @@ guess = None  # per cent
 # %%
 own = recorded(272, best, "causal-pre-trained-labelled-mean-regularised")
 compare_guess(guess, own.mean().item())
-add_row("... reading only the 272", strong_scratch, own)
+add_row("reading only these 272", strong_scratch, own)
+print_table()
 ahead, error = map(float, compare_seeds(strong_pretrained.mean(1), own.mean(1)))
 print(f"all 2,176 texts instead of its own: {ahead:.1f} ± {error:.1f}, {judge(ahead, error)}")
 claim(gain_without_more_text=(own.mean() - strong_scratch.mean()).item())
@@ -518,9 +519,9 @@ for row, k in enumerate(order):
     for found, marker, color in looks:
         ax.plot(found[:, k].mean(), row, marker, color=color, markersize=9 if marker == "|" else 6)
 ax.set_yticks(range(14), [fill_in(names[k]).removesuffix(" .") for k in order], fontsize=8)
-for x, name, color in ((46, "from scratch", 0), (86, "only its own 272", 2), (100, "all", 1)):
-    ax.text(x, -1.0, name, color=f"C{color}", ha="center", va="center")
-ax.set(xlabel="right (%), mean of 12 seeds", xlim=(40, 104), ylim=(-1.6, 13.6))
+for x, name, color in ((41, "from scratch", 0), (79, "only its own 272", 2), (101, "all", 1)):
+    ax.text(x, -1.0, name, color=f"C{color}", va="center", fontsize=10)
+ax.set(xlabel="right (%), mean of 12 seeds", xlim=(40, 106), ylim=(-1.6, 13.6))
 ax.set_title("Recorded, 272 labels, dropout: its own text is nearly enough", x=-0.9, loc="left")
 figure(
     "own-text",

@@ -104,12 +104,6 @@ RECIPES |= {
     for name, varied in VARIED.items()
     for seed in range(4)
 }
-RECIPES |= {  # for lesson 10h, as many as of its short runs
-    f"labels-2176-6000-{kind}{name}-{seed}": _labels(seed, **KINDS[kind], **VARIED[name])
-    for kind in ("causal", "causal-pre-trained")
-    for name in ("", "-mean")
-    for seed in range(4, 12)
-}
 RECIPES |= {
     f"labels-2176-6000-bidirectional-pre-trained-cls-{seed}": _labels(
         seed, **KINDS["bidirectional-pre-trained"], pooling="first"
@@ -128,90 +122,16 @@ RECIPES |= {
     for kind, options in KINDS.items()
     for seed in range(12)
 }
-RECIPES |= {
-    f"labels-272-{steps}-{kind}-{seed}": _brief(seed, steps, every=8, **options)
-    for kind, options in KINDS.items()
-    for steps in (1000, 1500)
-    for seed in range(12 if kind.startswith("causal") else 4)
-}
-RECIPES |= {
-    f"labels-272-6000-{kind}{name}-{seed}": _brief(
-        seed, 6000, "Long", every=8, **KINDS[kind], **VARIED[name]
-    )
-    for kind in ("causal", "causal-pre-trained")
-    for name in ("", "-mean")
+RECIPES |= {  # of lesson 10g, and from here on of 10h
+    f"labels-272-1000-causal-{seed}": _brief(seed, 1000, every=8, **KINDS["causal"])
     for seed in range(12)
 }
-RECIPES |= {  # half as long, and twice
+RECIPES |= {
     f"labels-272-{steps}-{kind}-mean-{seed}": _brief(
         seed, steps, name, every=8, **KINDS[kind], **VARIED["-mean"]
     )
+    for steps, name in ((1000, "Brief"), (3000, "Half"), (6000, "Long"), (12000, "Double"))
     for kind in ("causal", "causal-pre-trained")
-    for steps, name in ((3000, "Half"), (12000, "Double"))
-    for seed in range(12)
-}
-RECIPES |= {
-    f"labels-272-6000-{kind}-{seed}": _brief(seed, 6000, "Long", every=8, **KINDS[kind])
-    for kind in ("bidirectional", "bidirectional-pre-trained")
-    for seed in range(4)
-}
-RECIPES |= {
-    f"labels-{2176 // every}-1000-{kind}{name}-{seed}": _brief(
-        seed, 1000, every=every, **KINDS[kind], **VARIED[name]
-    )
-    for every in (1, 2, 4)  # one in eight is above
-    for kind in ("causal", "causal-pre-trained")
-    for name in ("", "-mean")
-    for seed in range(12)
-}
-RECIPES |= {
-    f"labels-272-1000-{kind}-small-head-{seed}": _brief(
-        seed, 1000, "SmallHead", every=8, **KINDS[kind]
-    )
-    for kind in ("causal", "causal-pre-trained")
-    for seed in range(12)
-}
-RECIPES |= {
-    f"labels-272-1000-{kind}-mean-{seed}": _brief(
-        seed, 1000, every=8, pooling="mean", **KINDS[kind]
-    )
-    for kind in ("causal", "causal-pre-trained")
-    for seed in range(12)
-}
-RECIPES |= {
-    f"labels-{2176 // every}-6000-{kind}{name}-{seed}": _brief(
-        seed, 6000, "Long", every=every, **KINDS[kind], **VARIED[name]
-    )
-    for every in (2, 4)  # all are above, and one in eight
-    for kind in ("causal", "causal-pre-trained")
-    for name in ("", "-mean")
-    for seed in range(12)
-}
-RECIPES |= {
-    f"labels-272-{steps}-causal-pre-trained-{reading}-mean-{seed}": _brief(
-        seed,
-        steps,
-        name,
-        every=8,
-        reading=reading,
-        **KINDS["causal-pre-trained"],
-        **VARIED["-mean"],
-    )
-    for reading in ("quiet", "labelled", "fewer", "others")
-    for steps, name in ((1000, "Reading"), (6000, "LongReading"))
-    for seed in range(12)
-}
-RECIPES |= {  # 500 steps with few texts, 4,000 with labels
-    f"labels-272-4500-causal-pre-trained-{reading}-mean-{seed}": _brief(
-        seed,
-        4500,
-        "Reading",
-        every=8,
-        reading=reading,
-        **KINDS["causal-pre-trained"],
-        **VARIED["-mean"],
-    )
-    for reading in ("labelled", "others")
     for seed in range(12)
 }
 RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
@@ -221,30 +141,37 @@ RECIPES |= {  # 2,000 steps with text and 500 with labels; 500 and 4,000
     for steps, name in ((2500, "Long"), (4500, "Brief"))
     for seed in range(12)
 }
+RECIPES |= {
+    f"labels-2176-1000-{kind}{name}-{seed}": _brief(
+        seed, 1000, every=1, **KINDS[kind], **VARIED[name]
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for name in ("", "-mean")
+    for seed in range(12)
+}
 RECIPES |= {  # with dropout and more weight decay
     f"labels-{2176 // every}-6000-{kind}-mean-regularised-{seed}": _brief(
-        seed,
-        6000,
-        "Swapped" if every == 8 else "Regularised",
-        every=every,
-        **KINDS[kind],
-        **VARIED["-mean"],
+        seed, 6000, name, every=every, **KINDS[kind], **VARIED["-mean"]
     )
-    for every in (8, 4, 2, 1)
+    for every, name in ((8, "Swapped"), (4, "Regularised"), (2, "Regularised"), (1, "Regularised"))
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
-RECIPES |= {  # the same where only the labelled statements are read, for 2,000 steps and for 500
-    f"labels-272-{steps}-causal-pre-trained-labelled-mean-regularised-{seed}": _brief(
+RECIPES |= {  # reading only some of the statements
+    f"labels-272-6000-causal-pre-trained-{kind}-{seed}": _brief(
         seed,
-        steps,
+        6000,
         name,
         every=8,
-        reading="labelled",
+        reading=kind.split("-")[0],
         **KINDS["causal-pre-trained"],
         **VARIED["-mean"],
     )
-    for steps, name in ((6000, "RegularisedReading"), (4500, "ShortRegularisedReading"))
+    for kind, name in (
+        ("quiet-mean", "Reading"),
+        ("labelled-mean", "Reading"),
+        ("labelled-mean-regularised", "RegularisedReading"),
+    )
     for seed in range(12)
 }
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

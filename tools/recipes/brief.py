@@ -1,7 +1,6 @@
 """The classifiers of lessons 10c and 10h: as in `tools.recipes.labels`, but briefly trained."""
 
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import torch
@@ -57,17 +56,6 @@ class Brief(FineTuned):
         return found | {"train": F.cross_entropy(self.classifier(tokens, present), labels).item()}
 
 
-class SmallHead(Brief):
-    """The same with a head whose first weights are as small as BERT's: 0.02, and no bias."""
-
-    STD = 0.02
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        nn.init.normal_(self.classifier.head.weight, std=self.STD)
-        nn.init.zeros_(self.classifier.head.bias)
-
-
 class Long(Brief):
     """The same where a third of 6,000 steps may go into pre-training, as in `FineTuned`."""
 
@@ -119,26 +107,21 @@ class Double(Brief):
     PRE_TRAINING = 4000
 
 
-class Reading(Brief):
+class Reading(Long):
     """The same where pre-training reads only some of the training statements.
 
     Args:
-        reading: which: "quiet", those without a reaction, for that tells the outcome; "fewer", as
-            many, without ten templates that have none; "labelled", those whose labels it learns;
-            "others", as many that have the same templates, and whose labels it doesn't learn.
+        reading: which: "quiet", those without a reaction, for that tells the outcome; "labelled",
+            those whose labels it learns.
         options: see `Brief`.
     """
 
     def __init__(self, *, reading: str, **options: Any) -> None:
         super().__init__(**options)
-        self.whole, forms = self.train, [one.template for one in statements()[0]]
-        quiet = sorted({form for form in forms if "{r}" not in form})
-        left_out = Random(42).sample(quiet, 10)
+        self.whole, train = self.train, statements()[0]
         keep = {
-            "quiet": [form in quiet for form in forms],
-            "fewer": [form not in left_out for form in forms],
-            "labelled": [i % self.every == 0 for i in range(len(forms))],
-            "others": [i % self.every == self.every // 2 for i in range(len(forms))],
+            "quiet": ["{r}" not in one.template for one in train],
+            "labelled": [i % self.every == 0 for i in range(len(train))],
         }[reading]
         tokens, present, labels = (one[torch.tensor(keep, device=one.device)] for one in self.whole)
         self.train = tokens, present, labels
@@ -149,15 +132,5 @@ class Reading(Brief):
         return tokens[:: self.every], present[:: self.every], labels[:: self.every]
 
 
-class LongReading(Reading, Long):
-    """The same with as many steps of pre-training as `Long`."""
-
-
 class RegularisedReading(Reading, Regularised):
     """The same with dropout and more weight decay."""
-
-
-class ShortRegularisedReading(RegularisedReading):
-    """The same with as few steps of pre-training as `Brief`."""
-
-    PRE_TRAINING = 500
