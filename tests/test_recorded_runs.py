@@ -789,6 +789,11 @@ def test_what_10g_states_of_networks_that_learn_272_labels():
     right = dict(zip(forms, found.mean(0).tolist(), strict=True))
     high = {form for form, one in right.items() if one > 75 and "{r}" not in form}
     low = {form for form, one in right.items() if one < 40}
+    told = {form for form in forms if "{r}" in form}
+    parts = [told, high, {*forms} - told - high]
+    points = [sum(right[form] for form in part) / 14 for part in parts]
+    assert points == pytest.approx([28, 12, 27.7], abs=0.5)
+    assert points[2] * 14 / 8 == pytest.approx(48, abs=0.5)
     assert (len(high), sum(" but " in form for form in high)) == (2, 2)
     assert low == {
         "nobody found the {s} {o} {t} .",
@@ -846,6 +851,58 @@ def test_what_reading_only_the_labelled_statements_brings():
     names = [f"labels-272-6000-causal-pre-trained-labelled-mean-{seed}" for seed in range(12)]
     known = sum(read_record(name, FOLDER).mean_losses[19] for name in names) / 12
     assert known == pytest.approx(0.554, abs=0.003)
+
+
+def _of_forms(run):
+    """Return how often the twelve networks of a kind are right: (seeds, templates), and those."""
+    forms = sorted({one.template for one in statements()[2]})
+    return read_results(f"labels-{run}", forms, seeds=12), forms
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "error"),
+    [
+        ("272-1000-causal-pre-trained-mean", "272-1000-causal-mean", 1.9),
+        ("272-6000-causal-pre-trained-mean", "272-6000-causal-mean", 3.6),
+        ("272-6000-causal-pre-trained-mean-regularised", "272-6000-causal-mean-regularised", 3.9),
+        ("544-6000-causal-pre-trained-mean-regularised", "544-6000-causal-mean-regularised", 0.3),
+        ("2176-1000-causal-pre-trained", "2176-1000-causal", 5.5),
+        ("2176-1000-causal-pre-trained-mean", "2176-1000-causal-mean", 1.3),
+    ],
+)
+def test_how_sure_the_gains_are_over_templates(better, worse, error):
+    """The second error of the table of 10h, and of the poor pooling."""
+    (after, forms), (before, _) = _of_forms(better), _of_forms(worse)
+    assert mean_over_groups((after - before).mean(0), forms)[1] == pytest.approx(error, abs=0.05)
+
+
+def test_how_sure_the_gain_is_over_both_at_once():
+    """What 10h.3 states of a rival with dropout: seeds and templates resampled, 5 to 24."""
+    after, _ = _of_forms("272-6000-causal-pre-trained-mean-regularised")
+    before, _ = _of_forms("272-6000-causal-mean-regularised")
+    g, found = torch.Generator().manual_seed(1), []
+    for _ in range(4000):
+        some = torch.randint(14, (14,), generator=g)
+        means = [
+            one[torch.randint(12, (12,), generator=g)][:, some].mean() for one in (after, before)
+        ]
+        found.append((means[0] - means[1]).item())
+    low, high = torch.tensor(found).quantile(torch.tensor([0.025, 0.975])).tolist()
+    assert (low, high) == (pytest.approx(5.2, abs=0.6), pytest.approx(24.0, abs=1.0))
+
+
+def test_without_dropout_it_takes_the_other_texts():
+    """What 10h.5 states: without, all texts instead of the 272 bring a lead."""
+    all_texts, own = (
+        _right(f"272-6000-causal-pre-trained{kind}-mean") for kind in ("", "-labelled")
+    )
+    assert [one.mean().item() for one in (own, all_texts)] == pytest.approx([75.1, 89.7], abs=0.05)
+    assert _apart(all_texts, own) == pytest.approx([14.6, 2.4], abs=0.06)
+
+
+def test_the_other_statements_have_no_template_that_the_labelled_lack():
+    train = statements()[0]
+    assert {one.template for one in train} == {one.template for one in train[::8]}
 
 
 def test_the_words_of_all_statements_occur_in_the_labelled_ones():

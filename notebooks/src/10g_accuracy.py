@@ -9,7 +9,7 @@
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); baselines that see only a part, and where they mislead, Feng, Wallace and Boyd-Graber (2019); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019); underspecification, D'Amour et al. (2022). All statements here were written for this course.
+# **Sources**: counts of words and pairs as a baseline, Wang and Manning (2012); skip-bigrams, Lin and Och (2004); baselines that see only a part, Poliak et al. (2018) and Gururangan et al. (2018), and where they mislead, Feng, Wallace and Boyd-Graber (2019); the worst group, Sagawa et al. (2020); shortcuts, Geirhos et al. (2020) and McCoy, Pavlick and Linzen (2019); statements that differ in one thing, Gardner et al. (2020); cues in conflict, Geirhos et al. (2019); underspecification, D'Amour et al. (2022). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 from dataclasses import replace
@@ -82,8 +82,8 @@ def learn_labels(seed, steps=1000, part=few):
     picks = (torch.randint(len(y), (32,), generator=g) for _ in range(steps))
     batches = (((tokens[i], present[i]), y[i]) for i in picks)
     options = {"steps": steps, "schedule": warm_up_cosine(steps), "clip": 1.0}
-    rule = adamw(model, 5e-3, weight_decay=0.01)
-    fit(model, rule, batches, loss=F.cross_entropy, **options)
+    optimiser = adamw(model, 5e-3, weight_decay=0.01)
+    fit(model, optimiser, batches, loss=F.cross_entropy, **options)
     return model.eval()
 
 
@@ -192,7 +192,7 @@ figure(
 #
 # ## 10g.2 Do they use the reaction?
 #
-# A similar score doesn't prove a similar reason. To test an explanation, change only the cue that it rests on. Replace the reaction with when it was: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
+# A similar score doesn't prove a similar reason. To test an explanation, change only the cue that it rests on. Replace the reaction with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
 
 # %%
 from coursekit.exercises.shortcuts import swap_reaction
@@ -210,7 +210,8 @@ known = {one.text for one in few}
 variants = {"as it is": with_one}
 for time in ("today", "this time"):
     made = [replace(one, text=put_in(time, one.text)) for one in with_one]
-    variants[time] = [one for one in made if one.text not in known]
+    once = {one.text: one for one in made}.values()  # without reactions some are the same
+    variants[time] = [one for one in once if one.text not in known]
 variants["opposite"] = opposite
 for name, some in variants.items():
     print(f"{name:10}", some[0].text, "|", some[-1].text)
@@ -253,17 +254,19 @@ placed = [f"{place}\n({len(some)})" for place, some in zip(places, variants.valu
 ax.set_xticks(range(4), placed)
 ax.set_yticks(range(4), [fill_in(form) for form in names[10:]], fontsize=9)
 ax.grid(visible=False)
-ax.set(xlabel="what stands in the place of the reaction (of how many statements)")
+ax.set(xlabel="in place of the reaction (how many statements)")
 ax.set_title("With the opposite reaction hardly any answer matches the fact (%)", loc="right")
 figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and near 0.")
 
 # %% [markdown]
-# **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. (That is for a head on the last token and 1,000 steps. If it gets the mean of all tokens, as in lesson 10h, 13 % match the fact, and 38 in the first row.) And how well the fact is known depends on the words:
+# **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. (With the mean of all tokens, as in lesson 10h, it is 13 %, [tested](../tests/test_encoder_lesson.py).)
 #
-# - *It was a dry cake* with the time at the end is a template of training, and mostly right. In front it is new: with *today* it is mostly right as well, with *this time* they get half. (Together that is the third row of the figure in 10g.1, with its 64 %.) Why, we don't know.
-# - *Today the cake was not dry* is a template of training, too. They know its eight examples by heart, and of new ones they get half. With *not* no more than half are right. So it isn't only new templates that they fail on.
+# And how well the fact is known depends on the words:
 #
-# (In training, fact and reaction never disagree, so nothing there says which of them to follow: *underspecification*, D'Amour et al. 2022.) So 67 % isn't a little knowledge of everything. **It is six reactions, plain facts with the time at the end, *but* in some wordings, and the rest is as often wrong as right.** That is a *shortcut* (Geirhos et al. 2020): it works as long as reactions are what one expects. (McCoy, Pavlick and Linzen 2019 found the same of BERT, trained to decide whether one sentence entails another: high scores, and few right answers where the two share their words and yet one doesn't follow.)
+# - *It was a dry cake today*, with the time at the end, is a template of training, and mostly right. *Today it was a dry cake* is new, and still mostly right. But *this time it was a dry cake* is no better than a coin, we don't know why.
+# - With *not*, half are right at best, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
+#
+# So 67 % isn't a little knowledge of everything. **It is six reactions (28 of the 67 points), two wordings with *but* (12), and eight templates that together are no better than a coin (48 % right).** That is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions are what one expects. In training, fact and reaction never disagree, so nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
 #
 # ## 10g.3 A baseline that counts
 #
@@ -272,7 +275,7 @@ figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and nea
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.2 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
 # >
-# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do, and make the cells below some 20 seconds slower. It can also be done without one:</details>
+# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do, and make the cells below half a minute slower. It can also be done without one:</details>
 # > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a matrix product over T.</details>
 
 
@@ -348,9 +351,9 @@ print(
 claim(pairs_with_few_labels=on_few[0])
 
 # %% [markdown]
-# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere (from 34 to 66 %, by template); with the opposite reaction nothing is right. So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
+# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere (from 34 to 66 %, by template; that it averages exactly 50, and the whole 64.3, as `by_reaction` has, is chance); with the opposite reaction none are right. So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
 #
-# Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*?
+# Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*? The model has no bias, so a text of one word shows that word's weight.
 
 # %%
 words = ["it", "was", "not", "a", "stale", "cake"]
@@ -394,7 +397,7 @@ figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to s
 # %% [markdown]
 # All arcs and words, the thin ones, too, add up to +9.2: it turned out well. (The time and the full stop are left out here.) *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
-# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone can't tell, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen are like the cake, those of the weather the opposite, and elsewhere, where nothing is dry, there is little. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
+# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone tells nothing, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen are like the cake, those of the weather the opposite, and elsewhere, where nothing is dry, there is little. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
 #
 # **Predict.** *Not … cake* is at +6.7. And now?
 
@@ -421,10 +424,10 @@ without_dry = accuracy(hardened, harden(test))
 claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 
 # %% [markdown]
-# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
+# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. (For the new words it prefers 10⁻⁸, and that gives 98.9.) *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces their answers. A similar score doesn't prove it: on how many statements do rule and model give the same answer?
+# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces their answers. A similar score doesn't prove it: of the statements where your rule decides, that is, says 0 or 1, to how many does the model give the same answer?
 # >
 # > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction. That of a rule is counted as that of <code>by_reaction</code> was above. <code>DOMAINS["kitchen"]</code> is three texts: its things, what is good about them, and what is bad.</details>
 #
@@ -435,13 +438,13 @@ claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 # |skip-bigrams|93.5|||||
 # |your `by_rule`||||||
 #
-# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a denial is wrong: a good word speaks for good, and <em>not</em> can't turn it round. A coin would be right in half of those, hence 58.4 and not 64.3. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100, and where the rule says 0 or 1, words give the same answer to 99.6 % of the statements. Bigrams: 100, 94, 29, 72. They can tell what stands behind <em>but</em>, and mostly not what is denied. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is denial. No average told us that.</details>
+# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a denial is wrong: a good word speaks for good, and <em>not</em> can't turn it round. A coin would be right in half of those. That costs 10.7 points of the 64.3, and the plain template and <em>but</em> give 4.8 back: 58.4. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100, and where the rule says 0 or 1, words give the same answer to 99.6 % of the statements. Bigrams: 100, 94, 29, 72. They can tell what stands behind <em>but</em>, and mostly not what is denied. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is denial. No average told us that.</details>
 
 # %% [markdown]
 # ## What you now have
 #
-# - **What is an accuracy made of?** Of what a model gets right, what it guesses, and what it gets wrong every time; the last two together can look like chance. Write down the simplest thing that could explain the number, and see what that scores (where it sees only a part of the text, the field calls it a *partial-input baseline*): six reactions and a coin get 64.3, the networks 67. Then look at the parts where that explanation fails. (If such a baseline fails, that doesn't prove that there is no shortcut, Feng, Wallace and Boyd-Graber 2019.)
-# - A test of an explanation: change only the cue that it rests on. With the opposite reaction nearly 100 % became 3; without the ambiguous *dry*, *not … cake* was nothing. (The field calls the former a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
+# - **What is an accuracy made of?** Of what a model gets right, what it guesses, and what it gets wrong every time; the last two together can look like chance. Write down the simplest thing that could explain the number, and see what that scores (where it sees only a part of the text, the field calls it a *partial-input baseline*): six reactions and a coin get 64.3, the networks 67. Then look at the parts where that explanation fails: *disaggregated evaluation*. The lowest of them is the *worst-group accuracy*. (If such a baseline fails, that doesn't prove that there is no shortcut, Feng, Wallace and Boyd-Graber 2019.)
+# - A test of an explanation: change only the cue that it rests on. With the opposite reaction nearly 100 % became 3; without the ambiguous *dry*, *not … cake* had no weight left. (The field calls the former a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
 #
 # **What still fails.** With this recipe and 272 labels, networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. More labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.

@@ -498,6 +498,16 @@ def matching_shapes(mine, theirs):
     return {name: one for name, one in theirs.items() if one.shape in shapes}
 
 
+def matching_rows(mine, theirs):
+    shapes = {n: (one.dim(), len(one)) for n, one in mine.items()}
+    return {n: one for n, one in theirs.items() if shapes.get(n) == (one.dim(), len(one))}
+
+
+def matching_names_and_any_shape(mine, theirs):
+    shapes = [one.shape for one in mine.values()]
+    return {n: one for n, one in theirs.items() if n in mine and one.shape in shapes}
+
+
 def matching_all_but_the_head(mine, theirs):
     return {n: one for n, one in matching_by_loop(mine, theirs).items() if n != "head"}
 
@@ -843,6 +853,8 @@ ROWS = {
             matching_names: "'head': [[3.0, 4.0]",
             matching_dimensions: "'head': [[3.0, 4.0]",
             matching_sizes: "'b': [[1.0], [1.0]]",
+            matching_rows: "'b': [[1.0, 1.0, 1.0]]",
+            matching_names_and_any_shape: "{'a': [[1.0, 1.0]], 'b': [1.0, 2.0]}",
             matching_shapes: "{'c': [1.0, 2.0]",
             matching_all_but_the_head: "'head': [[1.0, 1.0]]",
             matching_last_parts: "'body.a'",
