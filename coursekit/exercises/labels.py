@@ -86,6 +86,7 @@ def check_our_pairs(solution: Callable[[Tensor, int], Tensor]) -> None:
     cases = [
         (torch.tensor([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]), 12),
         (torch.tensor([[2, 2, 1, 2]]), 3),
+        (torch.arange(16)[None], 16),
         (torch.tensor([[0, 3, 1], [3, 0, 0], [2, 1, 3]]), 5),
     ]
     agree(solution, count_far_pairs, cases)

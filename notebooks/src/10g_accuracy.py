@@ -185,7 +185,7 @@ figure(
 # %% [markdown]
 # **The networks are reliable only on reactions. On the ten others they score 55 %**, and that is an average, too:
 #
-# - mostly right on two templates with *but*, in between on others;
+# - mostly right on two templates with *but*, middling on the others but one;
 # - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time.
 #
 # Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell.
@@ -266,7 +266,7 @@ figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and nea
 # - *It was a dry cake today*, with the time at the end, is a template of training, and mostly right. *Today it was a dry cake* is new, and still mostly right. But *this time it was a dry cake* is no better than a coin, we don't know why.
 # - With *not*, half are right at best, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
 #
-# So 67 % isn't a little knowledge of everything. **It is six reactions (28 of the 67 points), two wordings with *but* (12), and eight templates that together are no better than a coin (48 % right).** That is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions are what one expects. In training, fact and reaction never disagree, so nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
+# So 67 % isn't a little knowledge of everything. **It is six reactions (28 of the 67 points), two wordings with *but* (12), five templates in between (55 to 64 % right), and three that are mostly wrong (23 to 38 %).** That is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. In training, fact and reaction never disagree, so nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
 #
 # ## 10g.3 A baseline that counts
 #
@@ -295,7 +295,7 @@ def our_pairs(tokens, size):
 
 
 # %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the sum of the squared weights, and we choose `decay` on validation. The loss has only one minimum, so the seed doesn't matter.
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the sum of the squared weights, and we choose `decay` on validation. The loss has only one minimum, and the fit starts at zero, so it needs no seed.
 
 # %%
 from coursekit.models.bag import fit_bag, fit_logistic
@@ -397,7 +397,7 @@ figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to s
 # %% [markdown]
 # All arcs and words, the thin ones, too, add up to +9.2: it turned out well. (The time and the full stop are left out here.) *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
-# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone tells nothing, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen are like the cake, those of the weather the opposite, and elsewhere, where nothing is dry, there is little. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
+# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone tells nothing, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen behave like the cake, those of the weather the opposite way, and elsewhere, where nothing is dry, the effect is small. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
 #
 # **Predict.** *Not … cake* is at +6.7. And now?
 
@@ -424,12 +424,12 @@ without_dry = accuracy(hardened, harden(test))
 claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 
 # %% [markdown]
-# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. (For the new words it prefers 10⁻⁸, and that gives 98.9.) *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
+# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four or five of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. (For the new words it prefers 10⁻⁸, and that gives 98.9.) *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces their answers. A similar score doesn't prove it: of the statements where your rule decides, that is, says 0 or 1, to how many does the model give the same answer?
+# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces their answers. A similar score doesn't prove it: how many statements does your rule decide, that is, say 0 or 1, and to how many of these does the model give the same answer?
 # >
-# > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction. That of a rule is counted as that of <code>by_reaction</code> was above. <code>DOMAINS["kitchen"]</code> is three texts: its things, what is good about them, and what is bad.</details>
+# > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction. That of a rule is counted as that of <code>by_reaction</code> was above. <code>DOMAINS["kitchen"]</code> is three texts: its things, what is good about them, and what is bad. Print the statements on which rule and model differ.</details>
 #
 # |right (%), 2,176 labels|all|a reaction|six with *but*|*not*, *nobody*|plain|
 # |---|---|---|---|---|---|
@@ -438,7 +438,7 @@ claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 # |skip-bigrams|93.5|||||
 # |your `by_rule`||||||
 #
-# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a denial is wrong: a good word speaks for good, and <em>not</em> can't turn it round. A coin would be right in half of those. That costs 10.7 points of the 64.3, and the plain template and <em>but</em> give 4.8 back: 58.4. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100, and where the rule says 0 or 1, words give the same answer to 99.6 % of the statements. Bigrams: 100, 94, 29, 72. They can tell what stands behind <em>but</em>, and mostly not what is denied. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is denial. No average told us that.</details>
+# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a denial is wrong: a word and its thing speak for good or for bad, and <em>not</em> can't turn them round. A coin would be right in half of those. That costs 10.7 points of the 64.3, and the plain template and <em>but</em> give 4.8 back: 58.4. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100, and it decides 512 of the 896 statements, of which words give the same answer to 99.6 %. Bigrams: 100, 94, 29, 72. They can tell what stands behind <em>but</em>, and mostly not what is denied. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is denial. No average told us that.</details>
 
 # %% [markdown]
 # ## What you now have

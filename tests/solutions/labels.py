@@ -418,6 +418,10 @@ def pairs_within_seven(tokens, size):
     return pairs_within_three(tokens, size, most=7)
 
 
+def pairs_within_eleven(tokens, size):
+    return pairs_within_three(tokens, size, most=11)
+
+
 def pairs_later_first(tokens, size):
     return pairs_by_loop(tokens, size).mT
 
@@ -833,6 +837,7 @@ ROWS = {
             pairs_but_neighbours: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
             pairs_within_three: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
             pairs_within_seven: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
+            pairs_within_eleven: "([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]], 16)",
             pairs_within_two: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
             pairs_later_first: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
             pairs_in_either_order: "([[1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]], 12)",
