@@ -185,8 +185,8 @@ figure(
 # %% [markdown]
 # **The networks are reliable only on reactions. On the ten others they score 55 %**, and that is an average, too:
 #
-# - mostly right on two templates with *but*, middling on the others but one;
-# - mostly *wrong* on *nobody*, on *not a dry cake* and on one with *but we expected*. A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time.
+# - six have *but*: two are mostly right (79 and 85 %), three middling (56 to 61), one mostly wrong (38);
+# - of the other four, two are middling (55 and 64), and *not a dry cake* and *nobody* mostly *wrong* (32 and 23). A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time.
 #
 # Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell.
 #
@@ -217,7 +217,7 @@ for name, some in variants.items():
     print(f"{name:10}", some[0].text, "|", some[-1].text)
 
 # %% [markdown]
-# **Predict.** With its reaction, nearly all of these statements are right. And with the opposite one? (What counts is what happened.) Train three more networks, and take the mean of the four.
+# **Predict.** With its reaction, nearly all of these statements are right. And with the opposite one? (Score it against what happened, not against the reaction. Training has no such statement, so that is our decision.) Train three more networks, and take the mean of the four.
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -263,10 +263,10 @@ figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and nea
 #
 # And how well the fact is known depends on the words:
 #
-# - *It was a dry cake today*, with the time at the end, is a template of training, and mostly right. *Today it was a dry cake* is new, and still mostly right. But *this time it was a dry cake* is no better than a coin, we don't know why.
+# - *It was a dry cake today*, with the time at the end, is a template of training, and mostly right. *Today it was a dry cake* is new, and still mostly right. But half of *this time it was a dry cake* are right, which four seeds leave unsettled.
 # - With *not*, half are right at best, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
 #
-# So 67 % isn't a little knowledge of everything. **It is six reactions (28 of the 67 points), two wordings with *but* (12), five templates in between (55 to 64 % right), and three that are mostly wrong (23 to 38 %).** That is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. In training, fact and reaction never disagree, so nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
+# So 67 % isn't a little knowledge of everything. **Of its 17.5 points above a coin, 13.8 are six reactions, 4.6 two wordings with *but*, 3.1 the five middling templates, and −4.0 the three that are mostly wrong.** That is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. In training, fact and reaction never disagree, so nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
 #
 # ## 10g.3 A baseline that counts
 #
@@ -276,7 +276,7 @@ figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and nea
 # > **Exercise 10g.2 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
 # >
 # > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do, and make the cells below half a minute slower. It can also be done without one:</details>
-# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size)</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a matrix product over T.</details>
+# > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size).float()</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a matrix product over T.</details>
 
 
 # %% tags=["stub"]
@@ -351,7 +351,7 @@ print(
 claim(pairs_with_few_labels=on_few[0])
 
 # %% [markdown]
-# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere (from 34 to 66 %, by template; that it averages exactly 50, and the whole 64.3, as `by_reaction` has, is chance); with the opposite reaction none are right. So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
+# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere, from 34 to 66 % by template; with the opposite reaction none are right. (That the average is exactly 50, and the whole 64.3, as `by_reaction` has, is chance.) So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
 #
 # Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*? The model has no bias, so a text of one word shows that word's weight.
 
@@ -395,7 +395,7 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nblue: good, orange: bad", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# All arcs and words, the thin ones, too, add up to +9.2: it turned out well. (The time and the full stop are left out here.) *Was … stale* counts towards *badly*, but *not … stale* outweighs it, with *not … cake*.
+# All arcs and words, the thin ones, too, add up to +9.2: it turned out well. (The time and the full stop are left out here.) *Was … stale* counts as evidence for *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
 # Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone tells nothing, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen behave like the cake, those of the weather the opposite way, and elsewhere, where nothing is dry, the effect is small. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
 #
