@@ -222,13 +222,13 @@ def gain_of(before, after):  # (seeds, templates) of both; the gain and its erro
     return gain, math.hypot(over_seeds, over_templates)
 
 
-def describe(before, after):
+def say_gain(before, after):
     gain, error = gain_of(before, after)
     return f"{gain:z5.1f} ± {error:.1f}, {judge(gain, error)}"
 
 
 def add_row(name, before, after):
-    table[name] = f"{before.mean():8.1f} {after.mean():12.1f} {describe(before, after)}"
+    table[name] = f"{before.mean():8.1f} {after.mean():12.1f} {say_gain(before, after)}"
     return gain_of(before, after)
 
 
@@ -523,8 +523,8 @@ for name, row in rows.items():
 
 # %%
 for name, row in rows.items():
-    print(f"its own 272, {name:20} {describe(row[0], row[1])}")
-    print(f"the others on top, {name:14} {describe(row[1], row[2])}")
+    print(f"its own 272, {name:20} {say_gain(row[0], row[1])}")
+    print(f"the others on top, {name:14} {say_gain(row[1], row[2])}")
 claim(gain_without_more_text=gain_of(strong_scratch, own)[0])
 
 # %% tags=["figure", "folded"]
