@@ -359,7 +359,7 @@ figure(
 )
 
 # %% [markdown]
-# **A stronger rival: 13 points, and only a hint.** (That isn't to say that the gain has shrunk: of 17.0 − 13.1, 3.9 ± 4.5, we can't tell. We have become less sure of it. Most of the error is over templates: three of the fourteen, *nobody*, *not a dry cake* and the plain one, make up 62 % of the 13 points.) But look at the dots of the last two rows. From scratch, some networks are as good as any, but four are 20 points or more below the best, one of them 36. Pre-trained, every network is above 94 %. Their standard deviations are 10.7 and 1.1. So what pre-training brings here above all is *reliability*: you needn't be lucky. Whoever can train twelve from scratch, and has 512 more labels to choose the best of them by, gets 98.5 %; of the pre-trained, 99.0. (Erhan et al. 2010 found that with the deep networks of their time. Fine-tuning a ready-made model can be a lottery again, Mosbach, Andriushchenko and Klakow 2021.)
+# **A stronger rival: 13 points, and only a hint.** (That isn't to say that the gain has shrunk: of 17.0 − 13.1, 3.9 ± 4.5, we can't tell. We have become less sure of it. Most of the error is over templates: three of the fourteen, *nobody*, *not a dry cake* and the plain one, make up 62 % of the 13 points.) But look at the dots of the last two rows. From scratch, some networks are as good as any, but four are 20 points or more below the best, one of them 36. Pre-trained, every network is above 94 %. Their standard deviations are 10.7 and 1.1. So what pre-training brings here above all is *reliability*: you needn't be lucky. (Erhan et al. 2010 found such reliability with the deep networks of their time. Fine-tuning a ready-made model can be a lottery again, Mosbach, Andriushchenko and Klakow 2021.) Whoever can train twelve from scratch, and has 512 more labels to choose the best of them by, gets 98.5 %, and 99.0 with twelve pre-trained ones.
 #
 # Train one of these. It takes about a minute.
 
@@ -373,7 +373,7 @@ claim(reader_right=accuracy(reader, test))
 # %% [markdown]
 # **Before you say that pre-training pays, ask what its rival lacks.** (It needn't be regularisation. With all labels, 1,000 steps and the last token's vector, as in lesson 10g, pre-training seems to bring twelve points, 77.0 became 89.2. With the mean it is 93.4 and 93.6, [tested](../tests/test_recorded_runs.py).)
 #
-# All three answers to the questions of the beginning are right. And the shortcut of lesson 10g?
+# And the shortcut of lesson 10g?
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10h.2 (investigate, 20 minutes).** In lesson 10g a *reaction* outweighed the fact: in *it was a dry cake so people smiled*, the reaction is the opposite of what fits, and the networks followed it: with mean pooling and 1,000 steps, 13 % of their answers matched what had happened. Is this shortcut gone? The regularised networks were given such statements, too: `recorded(272, 6000, "causal-mean-regularised", asked)` has their answers, and `"causal-pre-trained-mean-regularised"` those of the pre-trained, where `asked = [f"swapped: {form}" for form in names[10:]]`. Complete the table. For each template, is the difference a lead? For each, in how many of the twelve seeds does a network follow the fact in most cases? What decides which of the two it follows?
