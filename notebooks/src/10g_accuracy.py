@@ -166,30 +166,56 @@ claim(networks_where_untold=ten.mean().item())
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(8, 4))[1]
-for row in range(14):
-    ax.plot(of_networks[:, row], [row] * 12, "o", color="C0", alpha=0.35, markersize=5)
-ax.plot(of_networks.mean(0), range(14), "|", color="black", markersize=10, label="their mean")
+by_template = of_networks.mean(0)
+order = sorted(range(14), key=lambda k: (k > 9, by_template[k]))  # lowest first, reactions last
+for row, k in enumerate(order):
+    color = "C1" if by_template[k] < 50 else "C0"
+    ax.plot(of_networks[:, k], [row] * 12, "o", color=color, alpha=0.35, markersize=5)
+ax.plot(by_template[order], range(14), "|", color="black", markersize=10, label="their mean")
 ax.plot([], [], "o", color="C0", alpha=0.5, label="twelve networks")
 ax.legend(loc="lower left", fontsize=9)
+ax.text(99, 0.5, "mostly wrong", color="C1", ha="right", va="center", fontsize=10)
 ax.axvline(50, color="0.4", linestyle=":")
 ax.axhline(9.5, color="C2", linewidth=2)
 ax.text(1, 10, "with a reaction", color="C2", va="center", fontsize=9)
-ax.set_yticks(range(14), [fill_in(name) for name in names], fontsize=9)
+ax.set_yticks(range(14), [fill_in(names[k]) for k in order], fontsize=9)
 ax.set(xlabel="right (%); dotted: a coin", xlim=(-3, 103), ylim=(13.6, -0.6))
 ax.set_title("Recorded, 272 labels: reliable only where someone reacts", loc="right")
 figure(
     "random",
-    alt="With a reaction most dots are near 100; elsewhere they lie from 12 to 98, around 55.",
+    alt="With a reaction most dots are near 100; else from 12 to 98, three rows mostly below 50.",
 )
 
 # %% [markdown]
-# **The networks are reliable only on reactions. On the ten others they score 55 %**, and that is an average, too:
+# **The networks are reliable only where someone reacts. On the ten others they score 55 %**, and that is an average, too. Two templates with *but* are mostly right (79 and 85 %), five lie in the middle, and three are mostly *wrong*, *nobody* in three cases of four. A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time.
 #
-# - six have *but*: two are mostly right (79 and 85 %), three middling (56 to 61), one mostly wrong (38);
-# - of the other four, two are middling (55 and 64), and *not a dry cake* and *nobody* mostly *wrong* (32 and 23). A coin would do better: a model that goes by *dry* and takes no notice of *nobody* is wrong every time.
-#
-# Over seeds, 55 is a lead over a coin (three standard errors or more, 10c); over templates we can't tell.
-#
+# (Over seeds, 55 is a lead over a coin, that is, three standard errors or more, 10c. Over templates we can't tell.)
+
+# %% tags=["figure", "folded"]
+groups = {
+    "four with\na reaction": by_template[10:],
+    "two with\n‘but’": by_template[:10][by_template[:10] > 75],
+    "five in\nthe middle": by_template[(by_template > 50) & (by_template < 75)],
+    "three mostly\nwrong": by_template[by_template < 50],
+}
+ax, height = plt.subplots(figsize=(7.2, 3))[1], 0.0
+for at, some in enumerate(groups.values()):
+    points = (some - 50).sum().item() / 14
+    ax.bar(at, points, bottom=height, color="C0" if points > 0 else "C1")
+    ax.text(at, max(height, height + points) + 0.4, f"{points:+.1f}", ha="center")
+    height += points
+    ax.plot([at - 0.4, at + 1.4], [height, height], color="0.4", linewidth=0.8)
+ax.bar(4, height, color="0.6")
+ax.text(4, height + 0.4, f"{height:.1f}", ha="center")
+ax.set_xticks(range(5), [*groups, "all fourteen"], fontsize=9)
+ax.set(ylabel="points above a coin", ylim=(0, 25))
+ax.set_title("Recorded: four templates with a reaction make 13.8 of 17.5 points", loc="right")
+figure(
+    "points",
+    alt="Steps: a reaction 13.8, two with but 4.6, five others 3.1, three down by 4.0; in all 17.5.",
+)
+
+# %% [markdown]
 # ## 10g.2 Do they use the reaction?
 #
 # A similar score doesn't prove a similar reason. To test an explanation, change only the cue that it rests on. Replace the reaction with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
@@ -238,35 +264,33 @@ claim(
 )
 
 # %% tags=["figure", "folded"]
-found = np.array(
-    [
-        [mean_accuracy([one for one in some if one.template == form]) for some in variants.values()]
-        for form in names[10:]
-    ]
-)
-ax = plt.subplots(figsize=(7.2, 2.9))[1]
-ax.imshow(found, cmap="Blues", vmin=0, vmax=110, aspect="auto")
-for (row, column), right in np.ndenumerate(found):
+found = np.zeros((4, 4, 4))  # (networks, templates, variants)
+for i, model in enumerate(networks):
+    for j, form in enumerate(names[10:]):
+        for k, some in enumerate(variants.values()):
+            found[i, j, k] = accuracy(model, [one for one in some if one.template == form])
+ax = plt.subplots(figsize=(7.2, 3.4))[1]
+ax.imshow(found.mean(0), cmap="Blues", vmin=0, vmax=110, aspect="auto")
+for (row, column), right in np.ndenumerate(found.mean(0)):
     color = "white" if right > 65 else "black"
-    ax.text(column, row, f"{right:.0f}", color=color, ha="center", va="center")
+    ax.text(column, row - 0.13, f"{right:.0f}", color=color, ha="center", va="center")
+    span = f"{found[:, row, column].min():.0f} to {found[:, row, column].max():.0f}"
+    ax.text(column, row + 0.24, span, color=color, ha="center", va="center", fontsize=7.5)
 places = ["its reaction", "‘today’", "‘this time’", "the opposite"]
 placed = [f"{place}\n({len(some)})" for place, some in zip(places, variants.values(), strict=True)]
 ax.set_xticks(range(4), placed)
 ax.set_yticks(range(4), [fill_in(form) for form in names[10:]], fontsize=9)
 ax.grid(visible=False)
-ax.set(xlabel="in place of the reaction (how many statements)")
+ax.set(xlabel="in place of the reaction (statements); mean and range of four")
 ax.set_title("With the opposite reaction hardly any answer matches the fact (%)", loc="right")
 figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and near 0.")
 
 # %% [markdown]
 # **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. (With the mean of all tokens, as in lesson 10h, it is 13 %, [tested](../tests/test_encoder_lesson.py).)
 #
-# And how well the fact is known depends on the words:
+# Without any reaction, whether the fact is known depends on the words. *It was a dry cake today* is a template of training, and mostly right; *this time it was a dry cake* is new, and half right (four seeds leave that unsettled). With *not*, half are right at best, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
 #
-# - *It was a dry cake today*, with the time at the end, is a template of training, and mostly right. *Today it was a dry cake* is new, and still mostly right. But half of *this time it was a dry cake* are right, which four seeds leave unsettled.
-# - With *not*, half are right at best, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
-#
-# So 67 % isn't a little knowledge of everything. **Of its 17.5 points above a coin, 13.8 are six reactions, 4.6 two wordings with *but*, 3.1 the five middling templates, and −4.0 the three that are mostly wrong.** That is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. In training, fact and reaction never disagree, so nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
+# So 67 % isn't a little knowledge of everything. Most of what it has above a coin is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. In training the two never disagree, so nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
 #
 # ## 10g.3 A baseline that counts
 #
@@ -313,13 +337,20 @@ def count(kind, tokens, n):  # (N, T) -> (N, M); ids from 4 to n - 1 are words
     return torch.cat([counts, pairs[:, 4:, 4:].flatten(1).to(counts)], 1)
 
 
+# %%
+class OurBag:
+    def __init__(self, kind, part, decay):
+        ((tokens, _), y), self.kind, self.size = read(part), kind, len(ids)
+        counts = count(kind, tokens, self.size)
+        self.seen = counts.any(0)  # what occurs in any text
+        self.weights = fit_logistic(counts[:, self.seen].to_sparse(), y, 2, decay)
+
+    def __call__(self, tokens, _present=None):  # -> logits (N, 2)
+        return count(self.kind, tokens, self.size)[:, self.seen] @ self.weights
+
+
 def fit_best(kind, part, held_out=validation, decays=decays):  # as validation prefers
-    ((tokens, _), y), n = read(part), len(ids)
-    counts = count(kind, tokens, n)
-    seen, models = counts.any(0), []  # in any text
-    for decay in decays:
-        weights = fit_logistic(counts[:, seen].to_sparse(), y, 2, decay)
-        models.append(lambda x, _, weights=weights: count(kind, x, n)[:, seen] @ weights)
+    models = [OurBag(kind, part, decay) for decay in decays]
     return max(models, key=lambda model: accuracy(model, held_out))
 
 
@@ -342,7 +373,7 @@ counted_few = fit_best("far", few)
 (tokens, _), y = read(few)
 fits = [fit_bag(tokens, y, vocab_size=size, pairs="far", lowest=4, decay=one) for one in decays]
 theirs = max(fits, key=lambda bag: accuracy(lambda x, _: bag(x), validation))
-assert_close(counted_few(tokens, None), theirs(tokens), rtol=1e-3, atol=1e-3)
+assert_close(counted_few(tokens), theirs(tokens), rtol=1e-3, atol=1e-3)
 
 on_few = [accuracy(counted_few, part) for part in (test, with_one, opposite)]
 print(
@@ -351,7 +382,7 @@ print(
 claim(pairs_with_few_labels=on_few[0])
 
 # %% [markdown]
-# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere, from 34 to 66 % by template; with the opposite reaction none are right. (That the average is exactly 50, and the whole 64.3, as `by_reaction` has, is chance.) So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
+# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere, from 34 to 66 % by template; with the opposite reaction none are right. (That makes 64.3 in all, as `by_reaction` has, by chance.) So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
 #
 # Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*? The model has no bias, so a text of one word shows that word's weight.
 
@@ -361,7 +392,7 @@ words = ["it", "was", "not", "a", "stale", "cake"]
 
 def margin(*some, model=None):  # the difference of the logits: how much speaks for label 1
     rows = torch.tensor([[ids[one] for one in some]], device=device)
-    logits = (model or counted["skip-bigrams"])(rows, None)
+    logits = (model or counted["skip-bigrams"])(rows)
     return (logits[0, 1] - logits[0, 0]).item()
 
 
@@ -443,8 +474,10 @@ claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 # %% [markdown]
 # ## What you now have
 #
-# - **What is an accuracy made of?** Of what a model gets right, what it guesses, and what it gets wrong every time; the last two together can look like chance. Write down the simplest thing that could explain the number, and see what that scores (where it sees only a part of the text, the field calls it a *partial-input baseline*): six reactions and a coin get 64.3, the networks 67. Then look at the parts where that explanation fails: *disaggregated evaluation*. The lowest of them is the *worst-group accuracy*. (If such a baseline fails, that doesn't prove that there is no shortcut, Feng, Wallace and Boyd-Graber 2019.)
-# - A test of an explanation: change only the cue that it rests on. With the opposite reaction nearly 100 % became 3; without the ambiguous *dry*, *not … cake* had no weight left. (The field calls the former a *cue conflict*, Geirhos et al. 2019; *contrast sets*, Gardner et al. 2020, change the label, too.)
+# - **What is an accuracy made of?** Of what a model gets right, what it guesses, and what it gets wrong every time; the last two together can look like chance. Write down the simplest thing that could explain the number: six reactions and a coin get 64.3, the networks 67. Then look where that explanation fails.
+# - A test of an explanation: change only the cue that it rests on. With the opposite reaction nearly 100 % became 3; without the ambiguous *dry*, *not … cake* had no weight left.
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
+#
+# <details><summary>The field's words</summary>An accuracy by groups is a <em>disaggregated evaluation</em>, the lowest of them the <em>worst-group accuracy</em> (Sagawa et al. 2020). A baseline that sees only a part of the text is a <em>partial-input baseline</em> (Poliak et al. 2018; Gururangan et al. 2018); if it fails, that doesn't prove that there is no shortcut (Feng, Wallace and Boyd-Graber 2019). To set two cues against each other is a <em>cue conflict</em> (Geirhos et al. 2019); <em>contrast sets</em> change the label, too (Gardner et al. 2020).</details>
 #
 # **What still fails.** With this recipe and 272 labels, networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. More labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.

@@ -157,6 +157,21 @@ RECIPES |= {  # with dropout and more weight decay
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
+OTHERS: dict[str, tuple[str, dict[str, float | str]]] = {
+    "slow": ("Regularised", VARIED["-slow"]),
+    "fast": ("Regularised", VARIED["-fast"]),
+    "less": ("Dropping", {"dropout": 0.1}),
+    "more": ("Dropping", {"dropout": 0.4}),
+}
+"""Other settings of a regularised run, of which each kind may have its own."""
+RECIPES |= {
+    f"labels-272-6000-{kind}-mean-regularised-{name}-{seed}": _brief(
+        seed, 6000, code, every=8, **KINDS[kind], **VARIED["-mean"], **options
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for name, (code, options) in OTHERS.items()
+    for seed in range(4)
+}
 RECIPES |= {  # reading only some of the statements
     f"labels-272-6000-causal-pre-trained-{kind}-{seed}": _brief(
         seed,

@@ -77,6 +77,19 @@ class Regularised(Long):
                 group["weight_decay"] = self.DECAY
 
 
+class Dropping(Regularised):
+    """The same with another dropout.
+
+    Args:
+        dropout: the probability of each value to be dropped.
+        options: see `Brief`.
+    """
+
+    def __init__(self, *, dropout: float, **options: Any) -> None:
+        self.DROPOUT = dropout
+        super().__init__(**options)
+
+
 class Swapped(Regularised):
     """The same, asked about statements whose reaction is swapped, too."""
 
