@@ -824,7 +824,7 @@ def test_what_10g_states_of_networks_that_learn_272_labels():
     ],
 )
 def test_what_is_gained_by_reading_first(files, before, after, gain):
-    """With twelve seeds: the table of 10h.4, and the poor pooling that 10h.3 speaks of."""
+    """With twelve seeds: the table of 10h.5, and the poor pooling of its caveats."""
     scratch, text = (_right(files.format(f"causal{k}")) for k in ("", "-pre-trained"))
     means = [found.mean().item() for found in (scratch, text)]
     assert means == pytest.approx([before, after], abs=0.05)
@@ -842,8 +842,15 @@ def _apart(a, b):
     return [one.item() for one in compare_seeds(a, b)]
 
 
+def _apart_in_all(better, worse):
+    """Return how far one kind is ahead, and its error over seeds and templates together."""
+    (after, forms), (before, _) = _of_forms(better), _of_forms(worse)
+    ahead, over_seeds = _apart(after.mean(1), before.mean(1))
+    return [ahead, math.hypot(over_seeds, mean_over_groups((after - before).mean(0), forms)[1])]
+
+
 def test_what_reading_only_the_labelled_statements_brings():
-    """What 10h.5 states: with dropout nearly all of the gain, and without it hardly any."""
+    """What 10h.4 states: with dropout nearly all of the gain, and without it hardly any."""
     scratch, own, all_texts = (
         _right(f"272-6000-causal{kind}-mean-regularised")
         for kind in ("", "-pre-trained-labelled", "-pre-trained")
@@ -904,7 +911,7 @@ def test_how_sure_the_gain_is_over_both_at_once():
 
 
 def test_the_next_words_were_not_learned_after_500_steps():
-    """What 10h.2 states of the loss of reading: the mean of its last hundred steps."""
+    """The loss of reading: the mean of its last hundred steps."""
     found = []
     for steps, blocks in ((1000, 5), (6000, 20)):
         names = [f"labels-272-{steps}-causal-pre-trained-mean-{seed}" for seed in range(12)]
@@ -913,8 +920,8 @@ def test_the_next_words_were_not_learned_after_500_steps():
     assert found == pytest.approx([1.08, 0.92], abs=0.005)
 
 
-def test_a_line_in_the_logarithm_of_the_errors_says_474():
-    """What 10h.4 states beside 520."""
+def test_a_line_in_the_logarithm_of_the_errors_says_nearly_fifty_less():
+    """What 10h.5 states beside 520."""
     few, more, text = (
         100 - _right(run).mean().item()
         for run in (
@@ -955,7 +962,7 @@ def test_how_sure_it_is_that_more_steps_gain_more():
     ("kind", "apart"), [("", [-3.9, 4.5]), ("-labelled", [9.8, 5.9])], ids=["all", "own"]
 )
 def test_how_sure_it_is_that_regularisation_changes_a_gain(kind, apart):
-    """What 10h.3 and 10h.5 state of two gains, with seeds and templates together: can't tell."""
+    """What 10h.3 and 10h.4 state of two gains, with seeds and templates together: can't tell."""
     gains = []
     for end in ("-regularised", ""):
         after, forms = _of_forms(f"272-6000-causal-pre-trained{kind}-mean{end}")
@@ -966,12 +973,14 @@ def test_how_sure_it_is_that_regularisation_changes_a_gain(kind, apart):
 
 
 def test_without_dropout_it_takes_the_other_texts():
-    """What 10h.5 states: without, all texts instead of the 272 bring a lead."""
+    """What 10h.4 states: without, all texts instead of the 272 bring a lead."""
     all_texts, own = (
         _right(f"272-6000-causal-pre-trained{kind}-mean") for kind in ("", "-labelled")
     )
     assert [one.mean().item() for one in (own, all_texts)] == pytest.approx([75.1, 89.7], abs=0.05)
     assert _apart(all_texts, own) == pytest.approx([14.6, 2.4], abs=0.06)
+    runs = (f"272-6000-causal-pre-trained{kind}-mean" for kind in ("", "-labelled"))
+    assert _apart_in_all(*runs) == pytest.approx([14.6, 3.3], abs=0.05)
 
 
 def test_the_other_statements_have_no_template_that_the_labelled_lack():
@@ -980,7 +989,7 @@ def test_the_other_statements_have_no_template_that_the_labelled_lack():
 
 
 def test_the_words_of_all_statements_occur_in_the_labelled_ones():
-    """What 10h.5 states: 72, and some ten in a statement."""
+    """What 10h.4 states: 72, and some ten in a statement."""
     train, _, test = statements()
     words = [{word for one in part for word in one.text.split()} for part in (train, train[::8])]
     assert words[0] == words[1]
@@ -1029,6 +1038,42 @@ def test_the_gain_does_not_come_from_texts_that_tell():
     found = _right("272-6000-causal-pre-trained-quiet-mean")
     expected = [16.2, 3.3]
     assert _apart(found, _right("272-6000-causal-mean")) == pytest.approx(expected, abs=0.05)
+    runs = "272-6000-causal-pre-trained-quiet-mean", "272-6000-causal-mean"
+    assert _apart_in_all(*runs) == pytest.approx([16.2, 4.6], abs=0.05)
+
+
+def test_with_the_last_token_and_all_labels_reading_seems_to_bring_twelve_points():
+    """What the caveats of 10h state; that it is hardly any with the mean is tested above."""
+    runs = "2176-1000-causal-pre-trained", "2176-1000-causal"
+    assert _apart_in_all(*runs) == pytest.approx([12.2, 6.2], abs=0.05)
+
+
+def test_twice_as_many_steps_help_from_scratch_and_it_remains_a_lottery():
+    """What the caveats of 10h state of four seeds, regularised."""
+    short, long = (
+        _right(f"272-{steps}-causal-mean-regularised", seeds=4) for steps in (6000, 12000)
+    )
+    assert [short.mean().item(), long.mean().item()] == pytest.approx([80.5, 84.7], abs=0.06)
+    assert long.min().item() == pytest.approx(68.2, abs=0.05)
+
+
+def test_from_scratch_at_a_high_rate_those_that_fit_their_labels_are_good():
+    """What 10h.3 states of twelve seeds with a rate of 0.01, and of four with more dropout."""
+    run = "272-6000-causal-mean-regularised-fast"
+    fits, right = _right(run, what="train") < 0.01, _right(run)
+    assert fits.sum() == 5
+    assert right[fits].mean().item() == pytest.approx(95.7, abs=0.05)
+    assert right[~fits].mean().item() == pytest.approx(64.6, abs=0.05)
+    text = _right("272-6000-causal-pre-trained-mean-regularised")
+    behind = text.mean() - right[fits].mean()
+    error = (text.var() / 12 + right[fits].var() / 5) ** 0.5
+    assert [behind.item(), error.item()] == pytest.approx([1.8, 1.5], abs=0.06)
+    run = "272-6000-causal-mean-regularised-more"
+    fits = _right(run, seeds=4, what="train") < 0.01
+    assert fits.sum() == 3
+    assert _right(run, seeds=4)[fits].max() < 80
+    for end in ("-less", "", "-slow"):
+        assert _right(f"272-6000-causal-mean-regularised{end}", 4, "train").max() < 0.01
 
 
 def test_what_pre_training_makes_of_an_opposite_reaction():
@@ -1089,18 +1134,18 @@ def test_a_regularised_run_drops_and_decays_in_both_parts(monkeypatch, kind, dro
 
 
 def test_twice_as_many_steps_bring_no_more():
-    """What the caveats of 10h state, on validation; the gain on the test remains a lead."""
+    """On validation; what the caveats of 10h state of the gain on the test."""
     for start, more in (("", [1.3, 2.6]), ("-pre-trained", [-3.4, 2.6])):
         long, short = (
             _right(f"272-{steps}-causal{start}-mean", what="validation") for steps in (12000, 6000)
         )
         assert _apart(long, short) == pytest.approx(more, abs=0.05)
-    runs = (_right(f"272-12000-causal{start}-mean") for start in ("-pre-trained", ""))
-    assert _apart(*runs) == pytest.approx([12.4, 3.9], abs=0.05)
+    runs = (f"272-12000-causal{start}-mean" for start in ("-pre-trained", ""))
+    assert _apart_in_all(*runs) == pytest.approx([12.4, 5.2], abs=0.05)
 
 
 def test_reading_is_ahead_if_each_kind_has_the_steps_that_validation_prefers():
-    """What 10h.2 states: 12,000 from scratch, and 6,000 pre-trained."""
+    """Those are 12,000 from scratch, and 6,000 pre-trained."""
     best = {}
     for start, expected in (("", 12000), ("-pre-trained", 6000)):
         runs = [f"272-{steps}-causal{start}-mean" for steps in (1000, 3000, 6000, 12000)]
@@ -1118,7 +1163,7 @@ def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
 
 
 def test_how_sure_it_is_how_many_labels_do_as_much_as_text():
-    """What 10h.4 states: 520, or 474 to 649."""
+    """What 10h.5 states: 520, or 474 to 649, and that after 544 the test is saturated."""
     runs = {272: "272-6000-", 544: "544-6000-", 1088: "1088-6000-", 2176: "2176-6000-"}
     forms = sorted({one.template for one in statements()[2]})
     scratch, text = (
@@ -1161,11 +1206,11 @@ def test_a_run_is_asked_about_each_statement_with_the_opposite_reaction(monkeypa
         assert 0 < result[f"swapped: {form}"] < 100
 
 
-def test_seed_0_is_the_luckiest_of_the_pre_trained():
-    """What 10h.1 states after its one network of each kind, of 1,000 steps."""
-    right = _right("272-1000-causal-pre-trained-mean")
-    assert right.argmax() == 0
-    assert right[0].item() == pytest.approx(81, abs=0.5)
+def test_seed_6_is_about_average():
+    """What 10h.1 states of its one network of each kind, of 1,000 steps."""
+    for start in ("", "-pre-trained"):
+        right = _right(f"272-1000-causal{start}-mean")
+        assert right[6].item() == pytest.approx(right.mean().item(), abs=0.5)
 
 
 @pytest.mark.parametrize(("steps", "more"), [(4500, [10.8, 2.4]), (2500, [9.7, 2.1])])
@@ -1177,13 +1222,11 @@ def test_each_part_of_the_training_was_too_short(steps, more):
 
 def test_with_dropout_pre_trained_networks_know_every_template():
     """What 10h.3 prints, and states of the dots."""
-    found, best = {}, {}
+    found = {}
     for end in ("", "-regularised"):
         for start in ("", "-pre-trained"):
             name = f"causal{start}-mean{end}"
             found[name], forms = _few(name, 12, 6000)
-            valid = _right(f"272-6000-{name}", what="validation")
-            best[name] = found[name].mean(1)[valid.argmax()].item()
     strong = found["causal-pre-trained-mean-regularised"]
     assert strong.mean(0).min() > 93.5
     assert strong.mean(1).min() > 94
@@ -1191,14 +1234,10 @@ def test_with_dropout_pre_trained_networks_know_every_template():
     below = sorted((rival.max() - rival).tolist(), reverse=True)
     assert below[0] == pytest.approx(36, abs=0.5)
     assert (below[3], below[4]) == (pytest.approx(20.1, abs=0.05), pytest.approx(19.6, abs=0.05))
-    spread = [one.std().item() for one in (rival, strong.mean(1))]
-    assert spread == pytest.approx([10.7, 1.1], abs=0.05)
     assert (100 - strong.mean()).item() == pytest.approx(2.5, abs=0.05)
     nobody = forms.index("nobody found the {s} {o} {t} .")
     right = [found[name][:, nobody].mean().item() for name in found]
     assert [right[0], right[2], right[3]] == pytest.approx([33, 47, 94], abs=0.5)
-    names = ("causal-mean-regularised", "causal-pre-trained-mean-regularised")
-    assert [best[name] for name in names] == pytest.approx([98.5, 99.0], abs=0.1)
 
 
 def test_one_label_in_sixteen_would_be_a_trap():

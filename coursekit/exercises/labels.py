@@ -158,8 +158,8 @@ def check_our_matching(
         ({"a": a, "b": row}, {"a": w, "b": torch.ones(1, 3)}),
         ({"a": a, "b": row}, {"c": w, "b": y}),
         ({"a": a, "b": row}, {"a": y, "b": w}),
-        ({"a": a, "head": row}, {"a": w, "head": y}),
         ({"body.a": a, "a": a}, {"body.a": w, "a": 2 * w}),
+        ({"a": a, "head.weight": row}, {"a": w, "head.weight": y}),
     ]
     agree(solution, matching_weights, cases)
 

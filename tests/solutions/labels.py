@@ -513,7 +513,9 @@ def matching_names_and_any_shape(mine, theirs):
 
 
 def matching_all_but_the_head(mine, theirs):
-    return {n: one for n, one in matching_by_loop(mine, theirs).items() if n != "head"}
+    return {
+        n: one for n, one in matching_by_loop(mine, theirs).items() if not n.startswith("head.")
+    }
 
 
 def matching_last_parts(mine, theirs):
@@ -861,7 +863,7 @@ ROWS = {
             matching_rows: "'b': [[1.0, 1.0, 1.0]]",
             matching_names_and_any_shape: "{'a': [[1.0, 1.0]], 'b': [1.0, 2.0]}",
             matching_shapes: "{'c': [1.0, 2.0]",
-            matching_all_but_the_head: "'head': [[1.0, 1.0]]",
+            matching_all_but_the_head: "'head.weight': [[1.0, 1.0]]",
             matching_last_parts: "'body.a'",
         },
     ),

@@ -170,6 +170,12 @@ RECIPES |= {
     )
     for kind in ("causal", "causal-pre-trained")
     for name, (code, options) in OTHERS.items()
+    for seed in range(12 if (kind, name) == ("causal", "fast") else 4)
+}
+RECIPES |= {
+    f"labels-272-12000-causal-mean-regularised-{seed}": _brief(
+        seed, 12000, "Regularised", every=8, **KINDS["causal"], **VARIED["-mean"]
+    )
     for seed in range(4)
 }
 RECIPES |= {  # reading only some of the statements
