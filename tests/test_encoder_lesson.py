@@ -422,6 +422,13 @@ def test_pairs_that_are_apart_know_not_a_dry_cake():
     assert abs(together("not", "dry")) < 1
     assert together("not", "cake") > 3
     assert together("not", "picnic") < -3
+    assert room["accuracy"](fitted[1], train) == 100
+    denied = [
+        one for one in test if "{r}" not in one.template and {"not", "nobody"} & {*one.text.split()}
+    ]
+    dry, others = ([one for one in denied if ("dry" in one.text) == yes] for yes in (True, False))
+    assert (len(dry), len(others)) == (16, 176)
+    assert room["accuracy"](fitted[1], dry) < room["accuracy"](fitted[1], others) - 10
     for thing in ("train", "parcel"):  # in 10g.3: of what is never dry
         assert abs(together("not", thing)) < 1
     (tokens, _), y = room["read"](train[::8])

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 import torch
@@ -133,8 +134,11 @@ class TestRecord:
         # which has learned nothing by its end, and one batch may be as low by chance.
         assert losses[0] < max(record.first_losses)
         if "-regularised-" in name:
-            # Its losses are with dropout, which raises them, by up to 0.0094; the result's isn't.
-            assert -1.5e-3 < losses[-1] - record.result["train"] < 0.02
+            # Its losses are with dropout, which raises them, by up to 0.012, or by 0.0194 where it
+            # is 0.4; the result's isn't. What doesn't fit its labels loses up to 0.076 more by it.
+            above = losses[-1] - record.result["train"]
+            fitted = record.result["train"] < 0.01
+            assert -1.5e-3 < above < ((0.03 if "-more-" in name else 0.02) if fitted else 0.1)
             return
         # The last block draws statements, the result has all. In labels-2176-6000-causal-slow-2
         # some 40 of 2,176 carry nearly the whole loss: over the 16,000 drawn, the standard error of
@@ -1057,23 +1061,27 @@ def test_twice_as_many_steps_help_from_scratch_and_it_remains_a_lottery():
     assert long.min().item() == pytest.approx(68.2, abs=0.05)
 
 
-def test_from_scratch_at_a_high_rate_those_that_fit_their_labels_are_good():
-    """What 10h.3 states of twelve seeds with a rate of 0.01, and of four with more dropout."""
+def test_from_scratch_at_a_high_rate_most_do_not_fit_their_labels():
+    """What 10h.3 states of the hollow dots: that tells bad from good there, and only there."""
     run = "272-6000-causal-mean-regularised-fast"
     fits, right = _right(run, what="train") < 0.01, _right(run)
     assert fits.sum() == 5
-    assert right[fits].mean().item() == pytest.approx(95.7, abs=0.05)
-    assert right[~fits].mean().item() == pytest.approx(64.6, abs=0.05)
-    text = _right("272-6000-causal-pre-trained-mean-regularised")
-    behind = text.mean() - right[fits].mean()
-    error = (text.var() / 12 + right[fits].var() / 5) ** 0.5
-    assert [behind.item(), error.item()] == pytest.approx([1.8, 1.5], abs=0.06)
-    run = "272-6000-causal-mean-regularised-more"
-    fits = _right(run, seeds=4, what="train") < 0.01
-    assert fits.sum() == 3
-    assert _right(run, seeds=4)[fits].max() < 80
-    for end in ("-less", "", "-slow"):
-        assert _right(f"272-6000-causal-mean-regularised{end}", 4, "train").max() < 0.01
+    assert right[fits].min() > 90
+    assert right[~fits].max() < 70
+    for end, seeds in (("-less", 4), ("", 12), ("-slow", 4)):
+        assert _right(f"272-6000-causal-mean-regularised{end}", seeds, "train").max() < 0.01
+    more = "272-6000-causal-mean-regularised-more"
+    assert (_right(more, 4, "train") < 0.01).sum() == 3
+    assert _right(more, 4).max() < 80
+
+
+def test_the_best_of_eight_from_scratch_is_level_with_one_that_is_pre_trained():
+    """What 10h.3 prints: 84.4, 90.2, 94.6 and 97.5."""
+    run = "272-6000-causal-mean-regularised"
+    right, valid = _right(run).tolist(), _right(run, what="validation").tolist()
+    for k, expected in ((1, 84.4), (2, 90.2), (4, 94.6), (8, 97.5)):
+        best = [right[max(some, key=lambda i: valid[i])] for some in combinations(range(12), k)]
+        assert sum(best) / len(best) == pytest.approx(expected, abs=0.06)
 
 
 def test_what_pre_training_makes_of_an_opposite_reaction():

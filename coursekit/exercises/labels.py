@@ -139,6 +139,7 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "we came home with a torn mirror again .",
         "today the guests came again because the walk was not windy .",
         "the guests went for a slow walk .",
+        "we smiled because nobody found the ferry late .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 
@@ -160,6 +161,7 @@ def check_our_matching(
         ({"a": a, "b": row}, {"a": y, "b": w}),
         ({"body.a": a, "a": a}, {"body.a": w, "a": 2 * w}),
         ({"a": a, "head.weight": row}, {"a": w, "head.weight": y}),
+        ({"body.a": a}, {"a": w}),
     ]
     agree(solution, matching_weights, cases)
 

@@ -3,7 +3,7 @@
 #
 # A network learns from 272 labelled statements. On 896 new ones, from templates it has never seen, it is right in 67 cases out of 100, where a coin toss would get 50. So it knows a little about everything. Does it?
 #
-# **Afterwards you can** take an accuracy apart, against the simplest thing that could explain it, and build a baseline that counts words and pairs of words.
+# **Afterwards you can** break an accuracy down, compare it with the simplest thing that could explain it, and build a baseline that counts words and pairs of words.
 #
 # **Before**: lessons 10c (fine-tuning, seeds, leads) and 10f (errors over templates); 10e (shortcuts) and 9 (logistic regression) help.
 #
@@ -52,7 +52,7 @@ for one in (train[3], test[0], test[-1]):
     print(one.label, one.text)
 
 # %% [markdown]
-# Labels cost money: someone has to read each text. So keep only every eighth of the 2,176, which makes 272, eight from each training template, four of these with label 1. Train a causal network on them, from random weights: *from scratch*. Its head gets the vector of the last token.
+# Labels cost money: someone has to read each text. So keep only every eighth of the 2,176, which makes 272, eight from each training template, four of them with label 1. Train a causal network on them, from random weights: *from scratch*. Its head gets the vector of the last token.
 
 # %%
 from coursekit.evaluate.seeds import compare_means, judge, mean_over_groups
@@ -98,7 +98,7 @@ scratch = learn_labels(0)
 print(f"right: known {accuracy(scratch, few):.1f} %, new {accuracy(scratch, test):.1f} %")
 
 # %% [markdown]
-# It has all but memorised the 272, and has learned something that carries over to new ones. One network says little (lesson 10c), so twelve were *recorded*: trained once by this code, seeds 0 to 11, and kept with their accuracy on each test template. (A template has 64 statements, half of them with label 1; the figures name it by one of them.)
+# It gets all of the 272 right, and has learned something that carries over to new ones. One network says little (lesson 10c), so twelve were *recorded*: trained once by this code, seeds 0 to 11, and kept with their accuracy on each test template. (A template has 64 statements, half of them with label 1; the figures name it by one of them.)
 
 # %%
 forms = {one.template for one in test}
@@ -109,7 +109,7 @@ on_all = of_networks.mean(1)
 print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
 
 # %% [markdown]
-# All beat a coin, by 11 to 20 points. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. Suppose a model knew only these reactions, and nothing else.
+# All beat a coin, by 11 to 20 points. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. In training ten of the 34 have such a reaction, 80 of the 272 statements, and it always agrees with the fact. Suppose a model knew only these reactions, and nothing else.
 
 # %%
 good = ["everyone was pleased", "people smiled", "the guests came again"]
@@ -137,7 +137,7 @@ def by_reaction(text):
 
 
 # %% [markdown]
-# **Predict.** It guesses where there is no reaction, and is then right half of the time. How often is it right on the whole test?
+# **Predict.** It guesses where there is no reaction, and is then right half the time. How often is it right on the whole test?
 
 # %% tags=["predict"]
 guess = None  # per cent
@@ -152,7 +152,7 @@ compare_guess(guess, reactions_alone)
 claim(reactions_alone=reactions_alone)
 
 # %% [markdown]
-# 64.3 %, which is (4 · 100 + 10 · 50)/14. The networks score only 3 points higher. So set these four templates aside, and look at the other ten. The mean of the networks there has an error over seeds, and one over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
+# 64.3 %, which is (4 · 100 + 10 · 50)/14. The networks score only 3 points higher. So set these four templates aside, and look at the other ten. The networks' mean on these has two standard errors, over seeds and over templates (lesson [10f](10f_templates.ipynb)): other templates would give another mean.
 
 # %%
 ten = of_networks[:, :10].mean(1)
@@ -187,7 +187,7 @@ figure(
 )
 
 # %% [markdown]
-# **The networks are reliable only where someone reacts. On the other ten they score 55 %**, and that is an average, too. Two templates with *but* are mostly right (79 and 85 %), five lie in the middle, and three are mostly *wrong*, *nobody* in three cases of four. A coin would do better: a model that goes by *dry* and ignores *nobody* is wrong every time.
+# **The networks are reliable only where someone reacts. On the other ten they score 55 %**, and that is an average, too. Two templates with *but* are mostly right (79 and 85 %), five lie in the middle, and three are mostly *wrong*, *nobody* three times out of four. A coin would do better: a model that goes by *dry* and ignores *nobody* is wrong every time.
 #
 # (Over seeds, 55 is a lead over a coin, that is, three standard errors or more, 10c. Over templates we can't tell.)
 
@@ -211,7 +211,9 @@ ax.bar(4, height, color="0.6")
 ax.text(4, height + 0.4, f"{height:.1f}", ha="center")
 ax.set_xticks(range(5), [*groups, "all fourteen"], fontsize=9)
 ax.set(ylabel="points above a coin", ylim=(0, 25))
-ax.set_title("Recorded: four templates with a reaction make 13.8 of 17.5 points", loc="right")
+ax.set_title(
+    "Recorded: four templates with a reaction account for 13.8 of 17.5 points", loc="right"
+)
 figure(
     "points",
     alt="Steps: a reaction 13.8, but 5.5, the plain one 1.0, not and nobody minus 2.8; all: 17.5.",
@@ -220,7 +222,7 @@ figure(
 # %% [markdown]
 # ## 10g.2 Do they use the reaction?
 #
-# A similar score doesn't prove a similar reason. To test an explanation, change only the cue that it rests on. Replace the reaction with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before.
+# A similar score doesn't prove a similar reason. To test an explanation, change only the cue that it rests on. Replace the reaction with a time: *it was a dry cake today*. Or put in the opposite one, as lesson 10e does: *it was a dry cake so people smiled*. The cake is as dry as before. (Without reactions some statements are the same as others, or as one of the 272; those are left out.)
 
 # %%
 from coursekit.exercises.shortcuts import swap_reaction
@@ -277,22 +279,28 @@ for (row, column), right in np.ndenumerate(found.mean(0)):
     color = "white" if right > 65 else "black"
     ax.text(column, row - 0.13, f"{right:.0f}", color=color, ha="center", va="center")
     span = f"{found[:, row, column].min():.0f} to {found[:, row, column].max():.0f}"
+    if row in (0, 3) and column in (1, 2):
+        span += " *"
     ax.text(column, row + 0.24, span, color=color, ha="center", va="center", fontsize=7.5)
 places = ["its reaction", "‘today’", "‘this time’", "the opposite"]
 placed = [f"{place}\n({len(some)})" for place, some in zip(places, variants.values(), strict=True)]
 ax.set_xticks(range(4), placed)
 ax.set_yticks(range(4), [fill_in(form) for form in names[10:]], fontsize=9)
 ax.grid(visible=False)
-ax.set_xlabel("in place of the reaction (statements); mean and range of four", x=1, ha="right")
+ax.set_xlabel(
+    "in place of the reaction (statements); range of 4 networks; *: template of training",
+    x=1,
+    ha="right",
+)
 ax.set_title("With the opposite reaction hardly any answer matches the fact (%)", loc="right")
 figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and near 0.")
 
 # %% [markdown]
-# **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known. (With the mean of all tokens, as in lesson 10h, it is 13 %, [tested](../tests/test_encoder_lesson.py).)
+# **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known.
 #
-# Without any reaction, whether the fact is known depends on the words. *It was a dry cake today* is a template of training, and mostly right. *Today it was a dry cake* is new, and still mostly right, but with *this time* it is half (which four seeds leave unsettled). With *not*, half are right on average at best, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
+# Without any reaction, whether the fact is known depends on the words. *It was a dry cake today* is a template of training, and mostly right. *Today it was a dry cake* is new, and still mostly right, but with *this time* only half the time (which four seeds leave unsettled). With *not*, at best about half are right, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
 #
-# So 67 % isn't a little knowledge of everything. Without the reaction, these four templates are 65 % right with *today* and 56 with *this time*. So of the 13.8 points that they bring, the reaction itself makes ten to twelve. That is most of the 17.5, and it is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. In training the two never disagree, so nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
+# So 67 % isn't a little knowledge of everything. Without the reaction, these four templates are right in 65 % (*today*) or 56 % (*this time*), partly in templates of training. So of the 13.8 points that they bring, the reaction itself accounts for ten or more. That is most of the 17.5, and it is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. As the two never disagree in training, nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
 #
 # ## 10g.3 A baseline that counts
 #
@@ -301,7 +309,7 @@ figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and nea
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.2 (build, 15 minutes).** Write `our_pairs(tokens, size)`. `tokens` is (N, T), with ids from 0 to size − 1. The result is (N, size, size): in row a, column b, how often the word a stands before the word b in this text, however far apart. For example, in 1, 0, 1 the word 1 stands before 0 once, 0 before 1 once, and 1 before 1 once.
 # >
-# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do, and make the cells below half a minute slower. It can also be done without one:</details>
+# > <details><summary>Hint 1</summary>Two nested loops over the words of each text will do, and make the cells below slower by a minute or two. The next hint does without.</details>
 # > <details><summary>Hint 2</summary><code>F.one_hot(tokens, size).float()</code> is (N, T, size). Its <code>cumsum(1)</code> says how often each word has occurred up to here, this one included. What is asked for is a matrix product over T.</details>
 
 
@@ -385,7 +393,7 @@ print(
 claim(pairs_with_few_labels=on_few[0])
 
 # %% [markdown]
-# With 272 labels they, too, are right where someone reacts, and half of the time elsewhere, from 34 to 66 % by template; with the opposite reaction none are right. (By coincidence that makes 64.3 in all, as `by_reaction` has. And its `decay` was chosen on 512 more labels than it learned from.) So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
+# With 272 labels they, too, are right where someone reacts, and half the time elsewhere; with the opposite reaction none are right. That also comes to 64.3, the same as `by_reaction`. (And 512 more labels went into the choice of `decay`.) So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
 #
 # Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*? The model has no bias, so a text of one word shows that word's weight.
 
@@ -429,7 +437,7 @@ ax.text(-0.6, 1.45, "arcs: what a pair adds\nblue: good, orange: bad", fontsize=
 figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to stale orange.")
 
 # %% [markdown]
-# All arcs and words, the thin ones, too, add up to +9.2: it turned out well. (The time and the full stop are left out here.) *Was … stale* counts as evidence for *badly*, but *not … stale* outweighs it, with *not … cake*.
+# All words and arcs, thin ones included, sum to +9.2: it turned out well. (The time and the full stop are left out here.) *Was … stale* counts as evidence for *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
 # Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone tells nothing, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen behave like the cake, those of the weather the opposite way, and elsewhere, where nothing is dry, the effect is small. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
 #
@@ -458,10 +466,10 @@ without_dry = accuracy(hardened, harden(test))
 claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 
 # %% [markdown]
-# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four or five of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. (For the new words it prefers 10⁻⁸, and that gives 98.9.) *Not*, *dry* and *cake* take three words together, and pairs can only patch that.
+# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. With *dry* in two meanings, pairs have to give *not … cake* a weight for its sake, which every other cake that isn't something must make up for. That fits all of training, but carries over less well.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces the answers of the model of single words. A similar score doesn't prove it: of the model's 896 answers, how many does your rule predict? (Where it says ½, it predicts half an answer.) How many does `by_reaction` predict?
+# > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces the answers of the model of single words. A similar score doesn't prove it: of the model's 896 answers, how many does your rule predict? (Where it says ½, it predicts half an answer.) How many does `by_reaction` predict? Can yours predict 700?
 # >
 # > <details><summary>Hint</summary>The fourteen accuracies of a model are <code>[accuracy(model, part) for part in parts]</code>, in the order of <code>names</code>: three with <em>not</em> or <em>nobody</em> and, third, the plain one; six with <em>but</em>; four with a reaction. That of a rule is counted as that of <code>by_reaction</code> was above. <code>DOMAINS["kitchen"]</code> is three texts: its things, what is good about them, and what is bad. Print the statements on which rule and model differ.</details>
 #
@@ -481,6 +489,6 @@ claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 # - A test of an explanation: change only the cue that it rests on. With the opposite reaction nearly 100 % became 3; without the ambiguous *dry*, *not … cake* had no weight left.
 # - A baseline without a network or a seed. With all labels, a weight for each pair of words gets 93.5 %; with 272 it is reliable on reactions only.
 #
-# <details><summary>The field's words</summary>An accuracy by groups is a <em>disaggregated evaluation</em>, the lowest of them the <em>worst-group accuracy</em> (Sagawa et al. 2020). A baseline that sees only a part of the text is a <em>partial-input baseline</em> (Poliak et al. 2018; Gururangan et al. 2018); if it fails, that doesn't prove that there is no shortcut (Feng, Wallace and Boyd-Graber 2019). To set two cues against each other is a <em>cue conflict</em> (Geirhos et al. 2019); <em>contrast sets</em> change the label, too (Gardner et al. 2020).</details>
+# <details><summary>What the field calls it</summary>An accuracy by groups is a <em>disaggregated evaluation</em>, the lowest of them the <em>worst-group accuracy</em> (Sagawa et al. 2020). A baseline that sees only a part of the text is a <em>partial-input baseline</em> (Poliak et al. 2018; Gururangan et al. 2018); if it fails, that doesn't prove that there is no shortcut (Feng, Wallace and Boyd-Graber 2019). To set two cues against each other is a <em>cue conflict</em> (Geirhos et al. 2019); <em>contrast sets</em> change the label, too (Gardner et al. 2020).</details>
 #
 # **What still fails.** With this recipe and 272 labels, networks get 55 % where no one reacts: right about some kinds of statement, wrong about others. More labels cost money, but text is cheap. Can they learn from text that nobody has labelled? [Side lesson 10h](10h_few_labels.ipynb) lets them read first.

@@ -5,14 +5,15 @@
 #
 # **Afterwards you can** pre-train a network, let another one start from its weights, and judge what that has brought: over which baseline, how surely, and how many labels it is worth.
 #
-# **Before**: lessons 10c (fine-tuning, seeds, leads), 10f (errors over templates, the bootstrap) and 10g (what an accuracy is made of); 2b explains regularisation, 10d how the next words are learned.
+# **Before**: lessons 10c (fine-tuning, seeds, leads), 10f (errors over templates, the bootstrap) and 10g (what an accuracy is made of); 2b explains regularisation, 9 dropout, 10d how the next words are learned.
 #
 # **Runs in** {runs_in}. **Study time** {study}.
 #
-# **Sources**: reading first, Dai and Le (2015), Howard and Ruder (2018), Radford et al. (2018) and Devlin et al. (2019); reading the task's own text, Gururangan et al. (2020), and nothing else, Krishna et al. (2022) and Amos, Berant and Gupta (2024); random weights that catch up, He, Girshick and Dollár (2019); counting in data, Hernandez et al. (2021); too few steps, Zhang et al. (2021); why it helps, Erhan et al. (2010); unstable fine-tuning, Mosbach, Andriushchenko and Klakow (2021). All statements here were written for this course.
+# **Sources**: reading first, Dai and Le (2015), Howard and Ruder (2018), Radford et al. (2018) and Devlin et al. (2019); reading the task's own text, Gururangan et al. (2020), and nothing else, Krishna et al. (2022) and Amos, Berant and Gupta (2024); random weights that catch up, He, Girshick and Dollár (2019); counting in data, Hernandez et al. (2021); too few steps, Zhang et al. (2021); why it helps, Erhan et al. (2010); unstable fine-tuning, Mosbach, Andriushchenko and Klakow (2021); the best of several runs, Dodge et al. (2019); choices on few labels, Perez, Kiela and Cho (2021). All statements here were written for this course.
 
 # %% tags=["setup", "machine"]
 import math
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import torch
@@ -88,7 +89,8 @@ def draw_texts(tokens, g):
 def pretrain(seed, steps=500, part=train, dropout=0.0, decay=0.01):
     torch.manual_seed(seed)
     model = MaskedTokenModel(new_encoder(dropout))
-    batches = draw_texts(read(part)[0][0], torch.Generator().manual_seed(seed))
+    (tokens, _), _ = read(part)
+    batches = draw_texts(tokens, torch.Generator().manual_seed(seed))
     return train_it(model.to(device), batches, next_token_loss, steps, decay)
 
 
@@ -110,9 +112,9 @@ class OurClassifier(nn.Module):
 # Which weights can it start from? Ask PyTorch to load all of them. With `strict=False` it forgives names that are missing on either side. It doesn't forgive mismatched shapes.
 
 # %%
-reads, tells = MaskedTokenModel(new_encoder(0.0)), OurClassifier(new_encoder(0.0))
+language, classifier = MaskedTokenModel(new_encoder(0.0)), OurClassifier(new_encoder(0.0))
 try:
-    tells.load_state_dict(reads.state_dict(), strict=False)
+    classifier.load_state_dict(language.state_dict(), strict=False)
 except RuntimeError as problem:
     print(problem)
 
@@ -139,7 +141,7 @@ def our_matching(mine, theirs):
 from coursekit.training.checkpoint import matching_weights
 
 matching = answer_or(our_matching, matching_weights)  # the library's until yours is there
-mine, theirs = tells.state_dict(), reads.state_dict()
+mine, theirs = classifier.state_dict(), language.state_dict()
 taken = matching(mine, theirs)
 assert {*taken} == {*matching_weights(mine, theirs)}
 print(f"{len(taken)} of {len(mine)} tensors fit; not", *sorted(mine.keys() - taken.keys()))
@@ -169,7 +171,7 @@ def learn_labels(seed, start=None, steps=1000, part=few, dropout=0.0, decay=0.01
 questions = [
     "nobody found the soup burnt today .",
     "it was not a stale cake this time .",
-    "we had a dry picnic but we thought the picnic would be rainy .",
+    "nobody found the soup tasty today .",
 ]
 
 
@@ -186,7 +188,7 @@ for name, model in {"from scratch": from_scratch, "pre-trained": read_first}.ite
     ask(model)
 
 # %% [markdown]
-# In all three, things turned out well. But two networks say little, so twelve of each kind were recorded, with seeds 0 to 11. (These two, of seed 6, are about average.)
+# The first two turned out well, the third didn't. But two networks say little, so twelve of each kind were recorded, with seeds 0 to 11. (These two, of seed 6, are about average.)
 #
 # **Predict.** From scratch, the twelve average 69 % on the test. And pre-trained?
 
@@ -194,7 +196,7 @@ for name, model in {"from scratch": from_scratch, "pre-trained": read_first}.ite
 guess = None  # per cent; chance is 50
 
 # %% [markdown]
-# The result goes into a table that grows through this lesson. Other seeds would give another gain (lesson 10c), and so would other templates (lesson 10f). These are two sources of chance, so their variances add: ± is the root of the sum of the two squared standard errors. (It is a little too large, for each of the two contains some of the other.) A gain of two of these is a hint, of three a lead.
+# The result goes into a table that grows through this lesson. Other seeds would give another gain (lesson 10c), and so would other templates (lesson 10f). These are two sources of chance, so their variances add: ± is the root of the sum of the two squared standard errors. (It is a little too large, for each of the two contains some of the other.) A gain of at least two of these errors is a hint, of three a lead.
 
 # %%
 from coursekit.evaluate.seeds import compare_seeds, judge, mean_over_groups
@@ -204,7 +206,7 @@ names = sorted(forms, key=lambda form: ("{r}" in form, " but " in form, form))  
 kinds = {"from scratch": "causal-mean", "pre-trained": "causal-pre-trained-mean"}
 
 
-def recorded(labels, steps, kind, what=names, seeds=12):  # per cent right: (seeds, templates)
+def recorded(labels, steps, kind, what=names, seeds=12):  # (seeds, what): per cent or nats
     return read_results(f"labels-{labels}-{steps}-{kind}", what, seeds=seeds)
 
 
@@ -256,7 +258,7 @@ figure(
 )
 
 # %% [markdown]
-# Five points, and we can't tell: they are less than two of their errors. GPT-1 and BERT owe their success to such a recipe. Was something wrong with ours?
+# Five points, and we can't tell: that is less than two standard errors. GPT-1 and BERT owe their success to such a recipe. Was something wrong with ours?
 #
 # ## 10h.2 Let them finish
 #
@@ -315,7 +317,7 @@ figure(
 )
 
 # %% [markdown]
-# **17 points, a lead.** Five thousand more steps bring little from scratch, and fifteen points after reading. (That the gain has grown, by 11.9 ± 4.4, is a hint.) Both the reading and the learning of labels had been too short; either alone at its new length brings some ten points ([tested](../tests/test_recorded_runs.py)). So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** (Zhang et al. 2021 found that the usual three epochs are too few to fine-tune BERT on small sets. The figure is of validation, whose templates are easier than those of the test.)
+# **17 points, a lead.** Five thousand more steps bring little from scratch, and fifteen points after reading. (That the gain has grown, by 11.9 ± 4.4, is a hint.) Both the reading and the learning of labels had been too short; either alone at its new length brings some ten points ([tested](../tests/test_recorded_runs.py)). So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** (Zhang et al. 2021 found that the usual three epochs are too few to fine-tune BERT on small sets. The figure is of validation, whose templates are easier than those of the test. After 12,000 steps, where the pre-trained may have got worse and those from scratch may not have finished, the gain is 12.4 ± 5.2, a hint.)
 #
 # ## 10h.3 Give the rival what it needs
 #
@@ -369,29 +371,31 @@ ax.axhspan(1.5, 2.5, color="0.9", zorder=0)
 ax.set_yticks(range(6), [*ends])
 ax.set(xlabel="right on new statements (%), 12 or 4 seeds and their mean")
 ax.set(xlim=(45, 101), ylim=(5.6, -0.6))
-ax.set_title("Recorded, 272 labels: from scratch it is a lottery in each setting", loc="right")
+ax.set_title("Recorded, 272 labels: from scratch, some are below 70 % in each setting", loc="right")
 figure(
     "reliable",
     alt="Six rows: from scratch the dots lie from 60 to 100, some hollow; pre-trained above 78.",
 )
 
 # %% [markdown]
-# **A stronger rival: 13 points, and only a hint.** (Has the gain shrunk? By 3.9 ± 4.5, so we can't tell. But we have become less sure of it, since it hangs on a few templates: *nobody*, *not a dry cake* and the plain one make up 62 % of it.)
+# **A stronger rival: 13 points, and only a hint.** (It is smaller by 3.9 ± 4.5, which could be chance. But it hangs on a few templates: *nobody*, *not a dry cake* and the plain one, *today it was a tasty cake*, make up 62 % of it.)
 #
-# Now look at the dots. From scratch, in the grey row, some networks are as good as any, but four are 20 points or more below the best, one of them 36. Pre-trained, every network is above 94 %. And in the last row most networks from scratch are hollow: they don't even learn their labels. So twelve of these were recorded, too. What about those that do?
+# Now look at the dots. From scratch, in the grey row, some networks are as good as any, but four are 20 points or more below the best, one of them 36. Pre-trained, every network is above 94 %. And no other setting saves the rival: in each, some network from scratch is below 70 %. (The hollow ones haven't even learned their labels. At the high rate, that tells the bad from the good. Elsewhere it doesn't: in the grey row all twelve have.)
+#
+# Is a lottery so bad? You can train several from scratch, and keep the one that validation prefers.
 
 # %%
-fast = kinds["from scratch"] + settings["lr 0.01"]
-fits = recorded(272, best, fast, ["train"])[:, 0] < 0.01  # nats, the loss on its labels
-right = recorded(272, best, fast).mean(1)
-print(f"{fits.sum()} of 12 fit their labels: {right[fits].mean():.1f} % right")
-print(f"{(~fits).sum()} of 12 don't: {right[~fits].mean():.1f} % right")
-claim(right_if_it_fits=right[fits].mean().item())
+valid = recorded(272, best, "causal-mean-regularised", ["validation"])[:, 0]
+found = strong_scratch.mean(1)
+best_of = {}
+for k in (1, 2, 4, 8):
+    some = [list(one) for one in combinations(range(12), k)]
+    best_of[k] = sum(found[one][valid[one].argmax()].item() for one in some) / len(some)
+    print(f"best of {k} from scratch: {best_of[k]:.1f} % right, on average")
+claim(best_of_four=best_of[4])
 
 # %% [markdown]
-# Those that fit are nearly as good as the pre-trained. And it takes no further labels to tell them from the others, only the loss in training: **if it doesn't come down, start over.** Such a rival costs 2.4 trainings a network, and is 1.8 ± 1.5 points behind the pre-trained of the grey row (over seeds; five networks), so we can't tell them apart. (We drew the line at 0.01 after seeing these losses, and it is no guarantee: with a dropout of 0.4, three of four fit and are poor all the same.)
-#
-# So what pre-training brings here above all is *reliability*: the first training is a good one. (Dai and Le 2015 and Erhan et al. 2010 found that, too. Fine-tuning a ready-made model can be a lottery again, Mosbach, Andriushchenko and Klakow 2021.)
+# **It takes eight runs from scratch to match one that is pre-trained, 97.5 %.** And those eight need validation labels to choose by. (Dodge et al. 2019 want to see such a series beside every result.) So what pre-training brings in this setting above all is *reliability*: the first run already works. (Dai and Le 2015 and Erhan et al. 2010 found that, too. Fine-tuning a ready-made model can be a lottery again, Mosbach, Andriushchenko and Klakow 2021.)
 #
 # Train one of these. It takes about a minute.
 
@@ -423,7 +427,7 @@ print({kind: tuple(found.shape) for kind, found in matches.items()}, "seeds, tem
 # |pre-trained|||||
 # |difference ± error|||||
 #
-# > <details><summary>What we found</summary>From scratch 53, 42, 0 and 0 %, pre-trained 88, 92, 4 and 0. The first two differences are leads, 34.8 ± 9.3 and 50.1 ± 9.2, the third is a hint, 4.0 ± 1.9. Where the fact comes first, 6 and 3 of the twelve networks from scratch follow it in most cases, and all twelve of the pre-trained. Where the reaction comes first, no network of either kind does. So half of the shortcut is gone: pre-trained, the networks go by whatever comes first. (Or by <em>so</em> and <em>because</em>: our templates don't tell these apart.) That needn't mean that they can't take it back. Ask <code>reader</code> position by position, with <code>reader.head(reader.encoder(*encode(text)))</code>: its head, on the last token's vector alone, would match the fact in 45, 8, 47 and 17 %, instead of 86, 91, 2 and 0. The mean also counts all positions that have seen only the first half, and those outvote the rest. (One network, and a head that was trained on means. Those of lesson 10g have 1,000 steps and no dropout.)</details>
+# > <details><summary>What we found</summary>From scratch 53, 42, 0 and 0 %, pre-trained 88, 92, 4 and 0. The first two differences are leads, 34.8 ± 9.3 and 50.1 ± 9.2, the third is a hint, 4.0 ± 1.9; about the last, 0.1 ± 0.1, we can't tell (errors over seeds). Where the fact comes first, 6 and 3 of the twelve networks from scratch follow it in most cases, and all twelve of the pre-trained. Where the reaction comes first, no network of either kind does. So half of the shortcut is gone: pre-trained, the networks go by whatever comes first. (Or by <em>so</em> and <em>because</em>: our templates don't tell these apart.) That needn't mean that they can't take it back. Ask <code>reader</code> position by position, with <code>reader.head(reader.encoder(*encode(text)))</code>: its head, on the last token's vector alone, would match the fact in 45, 8, 47 and 17 %, instead of 86, 91, 2 and 0. The mean also counts all positions that have seen only the first half, and those outvote the rest. (One network, and a head that was trained on means. Those of lesson 10g have 1,000 steps and no dropout.)</details>
 
 # %% [markdown]
 # ## 10h.4 How much text does it take?
@@ -436,44 +440,38 @@ print({kind: tuple(found.shape) for kind, found in matches.items()}, "seeds, tem
 guess = None  # per cent
 
 # %%
-own_kind = "causal-pre-trained-labelled-mean"
-own, plain_own = recorded(272, best, f"{own_kind}-regularised"), recorded(272, best, own_kind)
+own = recorded(272, best, "causal-pre-trained-labelled-mean-regularised")
 compare_guess(guess, own.mean().item())
-add_row(f"272, {best:,}, its own text", long_scratch, plain_own)
 own_gain, _ = add_row(f"272, {best:,}, regularised, own text", strong_scratch, own)
 print_table()
 claim(gain_without_more_text=own_gain)
-
-# %%
-for name, few_texts, all_texts in (
-    ("not regularised", plain_own, long_pretrained),
-    ("regularised", own, strong_pretrained),
-):
-    gain, error = gain_of(few_texts, all_texts)
-    print(f"the other texts on top, {name}: {gain:.1f} ± {error:.1f}, {judge(gain, error)}")
+gain, error = gain_of(own, strong_pretrained)
+print(f"the other 1,904 texts on top: {gain:.1f} ± {error:.1f}, {judge(gain, error)}")
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(7, 4.6))[1]
 order = strong_scratch.mean(0).argsort().tolist()
 looks = ((strong_scratch, 0, "C0"), (own, -0.15, "C2"), (strong_pretrained, 0.15, "C1"))
 for row, k in enumerate(order):
-    for found, up, color in looks:
-        mean, error = found[:, k].mean(), found[:, k].std() / 12**0.5
+    for found_k, up, color in looks:
+        mean, error = found_k[:, k].mean(), found_k[:, k].std() / 12**0.5
         ax.errorbar(mean, row + up, xerr=error, fmt="o", color=color, markersize=5)
 ax.set_yticks(range(14), [fill_in(names[k]).removesuffix(" .") for k in order], fontsize=8)
 for x, name, color in ((41, "from scratch", 0), (71, "its own 272", 2), (91, "all 2,176", 1)):
     ax.text(x, -1.0, name, color=f"C{color}", va="center", fontsize=10)
-ax.set(xlabel="right (%), mean of 12 seeds ± error", xlim=(36, 106), ylim=(-1.6, 13.6))
-ax.set_title("Recorded, 272 labels, regularised: its own text is nearly enough", x=-0.9, loc="left")
+ax.set(xlabel="right (%), mean of 12 seeds ± error", xlim=(36, 106), ylim=(13.6, -1.6))
+ax.set_title(
+    "Recorded, 272 labels, regularised: the 272 texts are nearly enough", x=-0.9, loc="left"
+)
 figure(
     "own-text",
     alt="On each of 14 templates networks that read only 272 texts are near those that read all.",
 )
 
 # %% [markdown]
-# **Regularised, twelve of the thirteen points are there without any other text.** (The field calls that *self-pretraining*.) Whether the other 1,904 statements bring anything on top, we can't tell. So what pays here isn't mainly more text. Is it that the next word asks a second question about the same text, and one with ten answers where a label has one? We think so, but haven't tested it: reading might also just leave better first weights. (One could train on both losses at once, as Radford et al. 2018 do when they fine-tune, or read the 272 with their words shuffled.)
+# **Regularised, twelve of the thirteen points are there without any other text.** (The field calls that *self-pretraining*.) Whether the other 1,904 statements bring anything on top, we can't tell. So what pays in these networks isn't mainly more text. Is it that the next word asks a second question about the same text, ten times in each statement? We think so, but haven't tested it: reading might also just leave better first weights. (One could train on both losses at once, as Radford et al. 2018 do when they fine-tune, or read the 272 with their words shuffled.)
 #
-# *Not* regularised, other text does help. After 2,000 steps the network knows the 272 by heart, and whether reading them has helped we can't tell; the others then bring a lead of 14.6 points. So we suspect that something must keep a network from memorising what it reads, regularisation or more text. (The two gains from its own text differ by 9.8 ± 5.9, which doesn't settle it.)
+# *Not* regularised, it is other text that helps: its own 272, which the network knows by heart after 2,000 steps, bring 2.4 ± 4.2, all of them the 17 points. So we suspect that something must keep a network from memorising what it reads, regularisation or more text.
 #
 # This isn't peculiar to toy statements. Krishna et al. (2022) pre-trained ELECTRA and RoBERTa on nothing but the text of a task, for ten tasks, and found them about level with those that had read a general corpus, 10 to 500 times as large: ahead on 7 and 5 of the ten. But our other statements have no word and no template that the 272 lack. Where they have, more text can pay: with 100 labels, Howard and Ruder's pre-trained network matches one from scratch with 10 or 20 times as many, and with 50 or 100 times as many if it also reads tens of thousands of unlabelled texts of the task.
 #
@@ -528,7 +526,7 @@ def our_labels_for(target, labels, scores):
 
 
 # %% [markdown]
-# How sure is that? Resample the twelve seeds of each point and the fourteen templates, with replacement, four thousand times: the bootstrap of lesson 10f. The library does it.
+# How certain is that? Resample the twelve seeds of each point and the fourteen templates, with replacement, four thousand times: the bootstrap of lesson 10f. The library does it.
 
 # %%
 from coursekit.evaluate.curve import bootstrap_labels, labels_for
@@ -570,19 +568,21 @@ for row, name in enumerate(("from scratch", "pre-trained")):
     for panel in (ax, zoom):
         panel.errorbar(numbers, means, yerr=errors, fmt="o-", color=f"C{row}", capsize=3)
     zoom.text((300, 282)[row], (84.5, 99)[row], name, color=f"C{row}", fontsize=10)
+    ax.text((305, 330)[row], (83.5, 101)[row], name, color=f"C{row}", fontsize=10)
 ax.plot(numbers, by_pairs, "x:", color="black")
 ax.text(1150, 70, "skip-bigrams", fontsize=9)
 zoom.annotate("", (worth, target), (285, target), arrowprops={"arrowstyle": "->", "color": "0.3"})
-zoom.plot([worth, worth], [81.5, target], ":", color="0.3")
-zoom.errorbar(worth, 81.5, xerr=[[worth - low], [high - worth]], fmt="ok", capsize=3)
-zoom.text(high * 1.04, 81.5, "95 %\ninterval", va="center", fontsize=9)
-for panel, some, limits in ((ax, numbers, (60, 103)), (zoom, numbers[:3], (79.5, 101.5))):
+zoom.plot([worth, worth], [79.5, target], ":", color="0.3")
+interval = [[worth - low], [high - worth]]
+zoom.errorbar(worth, 79.5, xerr=interval, fmt="|k", capsize=3, clip_on=False)
+zoom.text(high * 1.04, 80.3, "95 % interval", va="center", fontsize=9)
+for panel, some, limits in ((ax, numbers, (60, 105)), (zoom, numbers[:3], (79.5, 101.5))):
     panel.set_xscale("log")
     panel.set_xticks(some, [f"{n:,}" for n in some])
     panel.minorticks_off()
     panel.set(xlabel="labels", ylim=limits)
 zoom.set(xlim=(240, 1200), yticks=range(80, 101, 5))
-ax.set(ylabel="right (%) ± error over seeds")
+ax.set(ylabel="right (%) ± error over seeds", yticks=range(60, 101, 10))
 ax.set_title("Recorded, regularised", loc="left")
 zoom.set_title("Pre-trained, 272 labels do as much as some 500", loc="right")
 figure("worth", alt="An arrow from 272 labels with text to the curve without, at 520 labels.")
@@ -590,12 +590,12 @@ figure("worth", alt="An arrow from 272 labels with text to the curve without, at
 # %% [markdown]
 # **Pre-trained, 272 labels do as much as some 500 from scratch, trained once.** Don't trust the digits: between 272 and 544 nothing was run. (The straight line says 520; one that is straight in the logarithm of what is *wrong* says nearly fifty less.) With 544 labels and more, the test is saturated, and can't tell how many labels reading is worth. Howard and Ruder (2018) count in this way. Hernandez et al. (2021) call the difference, here some 250 labels, the *effective data transferred*. The skip-bigrams are below the average of both kinds throughout.
 #
-# <details><summary>Caveats</summary>It is one choice of 272 labels, equally many of each template and label, and the errors don't count that choice. Nobody with 272 labels can spare another 512 for validation (Perez, Kiela and Cho 2021). Steps and settings were chosen for both kinds together; dropout and weight decay weren't separated. With 12,000 steps for both, the gain without regularisation is 12.4 ± 5.2, a hint. If each kind gets its own dropout, 0.1 from scratch, the gain is 18.9 points in four seeds. Twice as many steps bring regularised networks from scratch from 80.5 to 84.7 % in four seeds, the lowest 68. In the setting of lesson 10g, the last token's vector, but with all labels, reading turns 77.0 % into 89.2, 12.2 ± 6.2; with the mean it is 93.4 and 93.6. Texts with a reaction give the outcome away, but the gain doesn't come from these: without them, not regularised, it is 16.2 ± 4.6. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
+# <details><summary>Caveats</summary>It is one choice of 272 labels, equally many of each template and label, and the errors don't count that choice. Nobody with 272 labels can spare another 512 for validation (Perez, Kiela and Cho 2021). Steps and settings were chosen for both kinds together, and dropout and weight decay weren't separated. If each kind gets its own dropout, 0.1 from scratch, the gain is 18.9 points in four seeds. Twice as many steps bring regularised networks from scratch from 80.5 to 84.7 % in four seeds, the lowest 68. Texts with a reaction give the outcome away, but the gain doesn't come from these: without them, not regularised, it is 16.2 ± 4.6. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 #
 # ## What you now have
 #
-# - **When does pre-training pay?** While there is something left to gain, if both parts of the training last long enough. With 272 labels it brings 13 points, a hint, over a regularised rival that is trained once, and makes the first training a good one. Over a rival that starts over until it fits, we can't tell. With 544 it brings 1.4 points, for our test is saturated. In labels: 272 do as much as some 500.
-# - **Where does the gain come from?** In regularised networks hardly from more text: twelve of the thirteen points (a hint) are there if they read only the statements that they have labels for. Without regularisation it takes the other texts.
+# - **When does pre-training pay?** While there is something left to gain, if both parts of the training last long enough. With 272 labels it brings 13 points, a hint, over a regularised rival that is trained once. Over the best of eight it brings nothing, but they are eight: the first run works. With 544 it brings 1.4 points, for our test is saturated. In labels: 272 do as much as some 500.
+# - **Where does the gain come from?** In regularised networks hardly from more text: twelve of the thirteen points (a hint) are there if they read only the statements that they have labels for.
 # - Two ways to be wrong about it: to stop when the loss on the labels is near zero (5 points, can't tell), and to give the rival less than it needs (17, a lead).
 #
 # **What still fails.** *Nobody found the soup burnt today*: of such statements 94 % are right now, where 33 % were at the beginning. But in exercise 10h.2 half of the shortcut is still there. Is that the pooling, the reading from left to right, or that no label ever said whether to follow the fact or the reaction? How would you tell these apart?

@@ -518,6 +518,13 @@ def matching_all_but_the_head(mine, theirs):
     }
 
 
+def matching_endings(mine, theirs):
+    def fits(n, one):
+        return any(m.endswith(n) and own.shape == one.shape for m, own in mine.items())
+
+    return {n: one for n, one in theirs.items() if fits(n, one)}
+
+
 def matching_last_parts(mine, theirs):
     return {n.split(".")[-1]: one for n, one in matching_by_loop(mine, theirs).items()}
 
@@ -720,6 +727,11 @@ def reaction_by_went(text):
     return 0 if "the guests went" in text else reaction_by_lists(text)
 
 
+def reaction_by_verbs(text):
+    known = text.replace("smiled", "people smiled").replace("pleased", "everyone was pleased")
+    return reaction_by_lists(known)
+
+
 def reaction_if_joined_to_it(text):
     joined = any(f"so {one}" in text or f"{one} because" in text for one in GOOD + BAD)
     return reaction_by_lists(text) if joined else 0.5
@@ -865,6 +877,7 @@ ROWS = {
             matching_shapes: "{'c': [1.0, 2.0]",
             matching_all_but_the_head: "'head.weight': [[1.0, 1.0]]",
             matching_last_parts: "'body.a'",
+            matching_endings: "({'body.a': [0.0, 0.0]}, {'a'",
         },
     ),
     labels.check_our_labels_for: (
@@ -918,6 +931,7 @@ ROWS = {
             reaction_by_words: "home with a torn mirror again",
             reaction_good_at_the_front: "today the guests came again",
             reaction_by_went: "the guests went for a slow walk",
+            reaction_by_verbs: "we smiled because",
         },
     ),
 }
