@@ -207,8 +207,7 @@ for at, rows in enumerate(groups.values()):
     ax.text(at, max(height, height + points) + 0.4, f"{points:+.1f}", ha="center")
     height += points
     ax.plot([at - 0.4, at + 1.4], [height, height], color="0.4", linewidth=0.8)
-ax.bar(4, height, color="0.6")
-ax.text(4, height + 0.4, f"{height:.1f}", ha="center")
+ax.bar_label(ax.bar(4, height, color="0.6"), fmt="%.1f", padding=3)
 ax.set_xticks(range(5), [*groups, "all fourteen"], fontsize=9)
 ax.set(ylabel="points above a coin", ylim=(0, 25))
 ax.set_title(
@@ -279,8 +278,7 @@ for (row, column), right in np.ndenumerate(found.mean(0)):
     color = "white" if right > 65 else "black"
     ax.text(column, row - 0.13, f"{right:.0f}", color=color, ha="center", va="center")
     span = f"{found[:, row, column].min():.0f} to {found[:, row, column].max():.0f}"
-    if row in (0, 3) and column in (1, 2):
-        span += " *"
+    span += " *" if row in (0, 3) and column in (1, 2) else ""
     ax.text(column, row + 0.24, span, color=color, ha="center", va="center", fontsize=7.5)
 places = ["its reaction", "‘today’", "‘this time’", "the opposite"]
 placed = [f"{place}\n({len(some)})" for place, some in zip(places, variants.values(), strict=True)]
