@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit.data.statements import DOMAINS, REACTIONS, Statement, statements
+from coursekit.evaluate.seeds import mean_over_groups
 from coursekit.exercises.labels import tell_by_reaction
 from coursekit.exercises.shortcuts import swap_reaction
 from coursekit.models.bag import choose_bag, count_words, fit_logistic
@@ -503,6 +504,9 @@ def test_with_few_labels_skip_bigrams_follow_the_opposite_reaction():
     counted = room["fit_best"]("far", room["few"])
     found = [room["accuracy"](counted, part) for part in (told, without, opposite)]
     assert found == pytest.approx([100, 54, 0], abs=2)
+    names = "it was not a {o} {s} {t} .", "nobody found the {s} {o} {t} .", "{t} it was a {x} {s} ."
+    parts = [[one for one in room["test"] if one.template == name] for name in names]
+    assert [room["accuracy"](counted, part) for part in parts] == pytest.approx([34, 39, 66], abs=2)
 
 
 def test_the_lesson_chooses_a_bag_as_the_library_does():
@@ -530,6 +534,12 @@ def test_a_word_that_means_two_things_costs_skip_bigrams_five_points():
     room["ids"]["hard"] = len(room["ids"])
     model = room["fit_best"]("far", *parts[:2], [1e-6])
     assert room["accuracy"](model, parts[2]) == pytest.approx(97.4, abs=0.4)
+    forms, gains = sorted({one.template for one in parts[2]}), []
+    for form in forms:
+        pair = [[one for one in part if one.template == form] for part in (parts[2], room["test"])]
+        gains.append(room["accuracy"](model, pair[0]) - room["accuracy"](fits[1], pair[1]))
+    found = mean_over_groups(torch.tensor(gains), forms)
+    assert [float(one) for one in found] == pytest.approx([3.9, 0.9], abs=0.3)
     chosen = room["fit_best"]("far", *parts[:2])  # validation prefers 1e-8 for the new words
     assert room["accuracy"](chosen, parts[2]) == pytest.approx(98.9, abs=0.4)
     assert room["accuracy"](fits[1], room["test"]) == before  # exercise 10g.3 asks it again

@@ -966,7 +966,7 @@ def test_how_sure_it_is_that_more_steps_gain_more():
     ("kind", "apart"), [("", [-3.9, 4.5]), ("-labelled", [9.8, 5.9])], ids=["all", "own"]
 )
 def test_how_sure_it_is_that_regularisation_changes_a_gain(kind, apart):
-    """What 10h.3 and 10h.4 state of two gains, with seeds and templates together: can't tell."""
+    """Of two gains, with seeds and templates together: can't tell, so 10h doesn't say it."""
     gains = []
     for end in ("-regularised", ""):
         after, forms = _of_forms(f"272-6000-causal-pre-trained{kind}-mean{end}")
@@ -1035,6 +1035,8 @@ def test_from_scratch_it_is_a_lottery_in_each_setting():
     assert own == ["-less", ""]
     gain = found[own[1]][1][1].mean() - found[own[0]][1][0].mean()
     assert gain.item() == pytest.approx(18.9, abs=0.05)
+    common = found[""][1][1].mean() - found[""][1][0].mean()
+    assert common.item() == pytest.approx(17.3, abs=0.05)
 
 
 def test_the_gain_does_not_come_from_texts_that_tell():
@@ -1052,13 +1054,19 @@ def test_with_the_last_token_and_all_labels_reading_seems_to_bring_twelve_points
     assert _apart_in_all(*runs) == pytest.approx([12.2, 6.2], abs=0.05)
 
 
-def test_twice_as_many_steps_help_from_scratch_and_it_remains_a_lottery():
-    """What the caveats of 10h state of four seeds, regularised."""
-    short, long = (
-        _right(f"272-{steps}-causal-mean-regularised", seeds=4) for steps in (6000, 12000)
-    )
-    assert [short.mean().item(), long.mean().item()] == pytest.approx([80.5, 84.7], abs=0.06)
-    assert long.min().item() == pytest.approx(68.2, abs=0.05)
+def test_with_twice_as_many_steps_the_rival_is_nearly_as_good():
+    """What 10h.3 prints and states: 7.1 points, can't tell; seven are good, and one gets 68."""
+    run, text = "272-12000-causal-mean-regularised", "272-6000-causal-pre-trained-mean-regularised"
+    gain, error = _apart_in_all(text, run)
+    assert [gain, error] == pytest.approx([7.1, 3.6], abs=0.05)
+    assert judge(gain, error) == "can't tell"
+    more = _apart_in_all(run, run.replace("12000", "6000"))
+    assert more == pytest.approx([6.0, 4.7], abs=0.05)
+    right = _right(run)
+    assert (right > 95).sum() == 7
+    assert right.min().item() == pytest.approx(68.2, abs=0.05)
+    valid = [_right(one, what="validation") for one in (run, run.replace("12000", "6000"))]
+    assert [one.mean().item() for one in valid] == pytest.approx([92.0, 87.7], abs=0.06)
 
 
 def test_from_scratch_at_a_high_rate_most_do_not_fit_their_labels():
@@ -1076,12 +1084,17 @@ def test_from_scratch_at_a_high_rate_most_do_not_fit_their_labels():
 
 
 def test_the_best_of_eight_from_scratch_is_level_with_one_that_is_pre_trained():
-    """What 10h.3 prints: 84.4, 90.2, 94.6 and 97.5."""
+    """What 10h.3 states, 97.5; and of a choice by the labels' loss instead of validation."""
     run = "272-6000-causal-mean-regularised"
-    right, valid = _right(run).tolist(), _right(run, what="validation").tolist()
-    for k, expected in ((1, 84.4), (2, 90.2), (4, 94.6), (8, 97.5)):
-        best = [right[max(some, key=lambda i: valid[i])] for some in combinations(range(12), k)]
-        assert sum(best) / len(best) == pytest.approx(expected, abs=0.06)
+    right = _right(run).tolist()
+    for by, sign, found in (
+        ("validation", 1, {1: 84.4, 2: 90.2, 4: 94.6, 8: 97.5}),
+        ("train", -1, {2: 88.7, 4: 93.3, 8: 97.4}),
+    ):
+        rank = (sign * _right(run, what=by)).tolist()
+        for k, expected in found.items():
+            best = [right[max(some, key=rank.__getitem__)] for some in combinations(range(12), k)]
+            assert sum(best) / len(best) == pytest.approx(expected, abs=0.06)
 
 
 def test_what_pre_training_makes_of_an_opposite_reaction():

@@ -139,7 +139,7 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "we came home with a torn mirror again .",
         "today the guests came again because the walk was not windy .",
         "the guests went for a slow walk .",
-        "we smiled because nobody found the ferry late .",
+        "we smiled , were pleased , and nobody grumbled or was annoyed .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
 

@@ -52,7 +52,7 @@ for one in (train[3], test[0], test[-1]):
     print(one.label, one.text)
 
 # %% [markdown]
-# Labels cost money: someone has to read each text. So keep only every eighth of the 2,176, which makes 272, eight from each training template, four of them with label 1. Train a causal network on them, from random weights: *from scratch*. Its head gets the vector of the last token.
+# Labels cost money: someone has to read each text. So keep only every eighth of the 2,176, which leaves 272, eight from each training template, four of them with label 1. Train a causal network on them, from random weights: *from scratch*. Its head gets the vector of the last token.
 
 # %%
 from coursekit.evaluate.seeds import compare_means, judge, mean_over_groups
@@ -98,7 +98,7 @@ scratch = learn_labels(0)
 print(f"right: known {accuracy(scratch, few):.1f} %, new {accuracy(scratch, test):.1f} %")
 
 # %% [markdown]
-# It gets all of the 272 right, and has learned something that carries over to new ones. One network says little (lesson 10c), so twelve were *recorded*: trained once by this code, seeds 0 to 11, and kept with their accuracy on each test template. (A template has 64 statements, half of them with label 1; the figures name it by one of them.)
+# It gets all of the 272 right, and has learned something that carries over to new ones. One network says little (lesson 10c), so twelve were *recorded*: trained once by this code, seeds 0 to 11, and kept with their accuracy on each test template. (A template has 64 statements, half of them with label 1; the figures name it by an example.)
 
 # %%
 forms = {one.template for one in test}
@@ -109,7 +109,7 @@ on_all = of_networks.mean(1)
 print("seeds 0 to 11:", *(f"{one:.0f}" for one in on_all), f"mean {on_all.mean():.1f}")
 
 # %% [markdown]
-# All beat a coin, by 11 to 20 points. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. In training ten of the 34 have such a reaction, 80 of the 272 statements, and it always agrees with the fact. Suppose a model knew only these reactions, and nothing else.
+# All beat a coin, by 11 to 20 points. They have learned something. But what? In four of the fourteen test templates someone reacts, as in *it was a tasty cake so people smiled*. In training, ten of the 34 templates have such a reaction, 80 of the 272 statements, and it always agrees with the fact. Suppose a model knew only these reactions, and nothing else.
 
 # %%
 good = ["everyone was pleased", "people smiled", "the guests came again"]
@@ -187,7 +187,7 @@ figure(
 )
 
 # %% [markdown]
-# **The networks are reliable only where someone reacts. On the other ten they score 55 %**, and that is an average, too. Two templates with *but* are mostly right (79 and 85 %), five lie in the middle, and three are mostly *wrong*, *nobody* three times out of four. A coin would do better: a model that goes by *dry* and ignores *nobody* is wrong every time.
+# **The networks are reliable only where someone reacts. On the other ten they score 55 %**, and that is an average, too. Two templates with *but* are mostly right (79 and 85 %), five lie in the middle, and three are mostly *wrong*: *nobody*, *not a dry cake*, and one with *but*. A coin would do better: a model that goes by *dry* and ignores *nobody* is wrong every time.
 #
 # (Over seeds, 55 is a lead over a coin, that is, three standard errors or more, 10c. Over templates we can't tell.)
 
@@ -296,9 +296,9 @@ figure("conflict", alt="Four by four accuracies: some 100, mixed, mixed, and nea
 # %% [markdown]
 # **With the opposite reaction 3 % of the answers match the fact, and 97 % the reaction.** So where the two disagree, the reaction decides, even in the first row, where without any reaction the fact is known.
 #
-# Without any reaction, whether the fact is known depends on the words. *It was a dry cake today* is a template of training, and mostly right. *Today it was a dry cake* is new, and still mostly right, but with *this time* only half the time (which four seeds leave unsettled). With *not*, at best about half are right, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
+# Without any reaction, whether the fact is known depends on the words. *It was a dry cake today* is a template of training, and mostly right. *Today it was a dry cake*, the plain one of the first figure, is new, and still mostly right. But of *this time it was a dry cake* only half are right (which four seeds leave unsettled). With *not*, at best about half are right, also in *today the cake was not dry*, a template of training whose eight examples they know by heart.
 #
-# So 67 % isn't a little knowledge of everything. Without the reaction, these four templates are right in 65 % (*today*) or 56 % (*this time*), partly in templates of training. So of the 13.8 points that they bring, the reaction itself accounts for ten or more. That is most of the 17.5, and it is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. As the two never disagree in training, nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
+# So 67 % isn't a little knowledge of everything. Without the reaction, these four templates are right in 65 % (*today*) or 56 % (*this time*), partly in templates of training. So of the 14 points that they bring with these four networks, the reaction itself accounts for ten to thirteen. That is most of the 17.5, and it is a *shortcut* (Geirhos et al. 2020; McCoy, Pavlick and Linzen 2019 found one in BERT): it works as long as reactions agree with the facts. As the two never disagree in training, nothing there says which of them to follow. The field calls that *underspecification* (D'Amour et al. 2022).
 #
 # ## 10g.3 A baseline that counts
 #
@@ -327,7 +327,7 @@ def our_pairs(tokens, size):
 
 
 # %% [markdown]
-# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the sum of the squared weights, and we choose `decay` on validation, for a baseline should be as good as it can be. The loss has only one minimum, and the fit starts at zero, so it needs no seed.
+# The counts go into a logistic regression (lesson 9). It has an L2 penalty, `decay` times the sum of the squared weights, and we choose `decay` on validation, because a baseline should be as good as it can be. The loss has only one minimum, and the fit starts at zero, so it needs no seed.
 
 # %%
 from coursekit.models.bag import fit_bag, fit_logistic
@@ -391,7 +391,7 @@ print(
 claim(pairs_with_few_labels=on_few[0])
 
 # %% [markdown]
-# With 272 labels they, too, are right where someone reacts, and half the time elsewhere; with the opposite reaction none are right. That also comes to 64.3, the same as `by_reaction`. (And 512 more labels went into the choice of `decay`.) So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %. (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
+# With 272 labels they, too, are right where someone reacts; with the opposite reaction none are right. That comes to 64.3, the same as `by_reaction`, and again it isn't that they toss a coin elsewhere: they get 34 and 39 % right of *not a dry cake* and *nobody*, 66 of the plain one. (512 more labels went into the choice of `decay`.) So **it takes no network to fall for this shortcut.** Are the labels too few, or the recipes too poor? This doesn't settle it; lesson 10h tries other recipes on the same labels. With eight times as many, skip-bigrams get 93.5 %, and twelve networks of this recipe 77.0 on average ([recorded](../tests/test_recorded_runs.py)). (We thought of them only after seeing what bigrams get wrong on the test, but validation agrees, 94.5.)
 #
 # Look at how, in a statement with *not*: what does each word say by itself, and what does each pair add, its *interaction*? The model has no bias, so a text of one word shows that word's weight.
 
@@ -399,7 +399,7 @@ claim(pairs_with_few_labels=on_few[0])
 words = ["it", "was", "not", "a", "stale", "cake"]
 
 
-def margin(*some, model=None):  # the difference of the logits: how much speaks for label 1
+def margin(*some, model=None):  # the difference of the logits: the evidence for label 1
     rows = torch.tensor([[ids[one] for one in some]], device=device)
     logits = (model or counted["skip-bigrams"])(rows)
     return (logits[0, 1] - logits[0, 0]).item()
@@ -437,7 +437,7 @@ figure("pairs", alt="Arcs between words: not to stale is blue and wide, was to s
 # %% [markdown]
 # All words and arcs, thin ones included, sum to +9.2: it turned out well. (The time and the full stop are left out here.) *Was … stale* counts as evidence for *badly*, but *not … stale* outweighs it, with *not … cake*.
 #
-# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone tells nothing, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other things of the kitchen behave like the cake, those of the weather the opposite way, and elsewhere, where nothing is dry, the effect is small. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
+# Why *not … cake*? Perhaps because *dry* is bad for a cake and good for a picnic, so that *not … dry* alone tells nothing, +0.2. The thing must make the difference: a cake that isn't dry is good. The signs fit: other kitchen things behave like the cake, those of the weather the opposite way, and elsewhere, where nothing is dry, the effect is small. But a story that fits is a hypothesis. Change one thing: call a dry cake *hard*, and leave the picnic dry.
 #
 # **Predict.** *Not … cake* is at +6.7. And now?
 
@@ -464,7 +464,7 @@ without_dry = accuracy(hardened, harden(test))
 claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 
 # %% [markdown]
-# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. With *dry* in two meanings, pairs have to give *not … cake* a weight for its sake, which every other cake that isn't something must make up for. That fits all of training, but carries over less well.
+# The interaction of *not* and *cake* is gone, and **one ambiguous word cost four of the 6.5 points that were missing:** 93.5 becomes 97.4, with the same `decay`, the 10⁻⁶ that validation had chosen. (Over templates that is 3.9 ± 0.9, a lead.) While *dry* has two meanings, *not … cake* needs a weight that says *good*, for the sake of *not a dry cake*. It is wrong for *not a tasty cake*, where *not … tasty* must outweigh it. All of training can be fitted like that, but it carries over less well.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10g.3 (investigate, 20 minutes).** Now take apart the three models with *all* labels, words, bigrams and skip-bigrams, which are in `counted`. Complete the table. Then explain the first row: single words know the reactions, as `by_reaction` does, so how can they score less? Write `by_rule(text)`, the simplest rule that you think reproduces the answers of the model of single words. A similar score doesn't prove it: of the model's 896 answers, how many does your rule predict? (Where it says ½, it predicts half an answer.) How many does `by_reaction` predict? Can yours predict 700?
@@ -478,7 +478,7 @@ claim(skip_bigrams_without_the_ambiguous_word=without_dry)
 # |skip-bigrams|93.5|||||
 # |your `by_rule`||||||
 #
-# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a denial is wrong: a word and its thing speak for good or for bad, and <em>not</em> can't turn them round. A coin would be right in half of those. That costs 10.7 points of the 64.3, and the plain template and <em>but</em> give 4.8 back: 58.4. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100. It decides 512 of the 896 statements, and 510 of these as the model does, so it predicts 702 of its answers, 78 %; <code>by_reaction</code> decides 256, all as the model does, and predicts 576, 64 %. Bigrams: 100, 94, 29, 72. They can tell what stands behind <em>but</em>, and mostly not what is denied. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is denial. No average told us that.</details>
+# > <details><summary>What we found</summary>Words: 100 on reactions, 53 on <em>but</em>, <em>0</em> on the three with <em>not</em> or <em>nobody</em>, 97 on the plain one. Every single answer to a negation is wrong: a word and its thing speak for good or for bad, and <em>not</em> can't turn them round. A coin would be right in half of those. That costs 10.7 points of the 64.3, and the plain template and <em>but</em> give 4.8 back: 58.4. The rule: a reaction decides; else a word that is good here (<em>dry</em> for a picnic) says good and one that is bad says bad; with both it is ½. That gives 57.1, from 100, 50, 0 and 100. It decides 512 of the 896 statements, and 510 of these as the model does, so it predicts 702 of its answers, 78 %; <code>by_reaction</code> decides 256, all as the model does, and predicts 576, 64 %. Bigrams: 100, 94, 29, 72. They can tell what follows <em>but</em>, and mostly not what is negated. Skip-bigrams: 100, 89, 92, 98. So what bigrams add is <em>but</em> (and the plain statement pays for it), and what skip-bigrams add is negation. No average told us that.</details>
 
 # %% [markdown]
 # ## What you now have

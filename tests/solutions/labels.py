@@ -732,6 +732,11 @@ def reaction_by_verbs(text):
     return reaction_by_lists(known)
 
 
+def reaction_by_two_verbs(text):
+    known = text.replace("pleased", "everyone was pleased")
+    return reaction_by_lists(known.replace("annoyed", "everyone was annoyed"))
+
+
 def reaction_if_joined_to_it(text):
     joined = any(f"so {one}" in text or f"{one} because" in text for one in GOOD + BAD)
     return reaction_by_lists(text) if joined else 0.5
@@ -931,7 +936,8 @@ ROWS = {
             reaction_by_words: "home with a torn mirror again",
             reaction_good_at_the_front: "today the guests came again",
             reaction_by_went: "the guests went for a slow walk",
-            reaction_by_verbs: "we smiled because",
+            reaction_by_verbs: "we smiled , were pleased",
+            reaction_by_two_verbs: "we smiled , were pleased",
         },
     ),
 }

@@ -176,7 +176,7 @@ RECIPES |= {
     f"labels-272-12000-causal-mean-regularised-{seed}": _brief(
         seed, 12000, "Regularised", every=8, **KINDS["causal"], **VARIED["-mean"]
     )
-    for seed in range(4)
+    for seed in range(12)
 }
 RECIPES |= {  # reading only some of the statements
     f"labels-272-6000-causal-pre-trained-{kind}-{seed}": _brief(
