@@ -534,6 +534,14 @@ def test_a_word_that_means_two_things_costs_skip_bigrams_five_points():
     room["ids"]["hard"] = len(room["ids"])
     model = room["fit_best"]("far", *parts[:2], [1e-6])
     assert room["accuracy"](model, parts[2]) == pytest.approx(97.4, abs=0.4)
+    first, then = room["hits"](fits[1], room["test"]), room["hits"](model, parts[2])
+    for word, won, lost in (("but", 31, 5), ("not", 3, 0), ("nobody", 5, 0)):
+        these = [k for k, one in enumerate(parts[2]) if word in one.text.split()]
+        changes = [then[k] - first[k] for k in these]
+        assert (changes.count(1), changes.count(-1)) == (
+            pytest.approx(won, abs=2),
+            pytest.approx(lost, abs=2),
+        )
     forms, gains = sorted({one.template for one in parts[2]}), []
     for form in forms:
         pair = [[one for one in part if one.template == form] for part in (parts[2], room["test"])]
