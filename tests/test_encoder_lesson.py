@@ -518,7 +518,7 @@ def test_the_lesson_chooses_a_bag_as_the_library_does():
         assert_close(ours(both[1][0], None), theirs(both[1][0]), rtol=1e-3, atol=1e-3)
 
 
-def test_a_word_that_means_two_things_costs_skip_bigrams_five_points():
+def test_a_word_that_means_two_things_costs_skip_bigrams_four_points():
     """What 10g.3 shows: with a dry cake called hard, 'not ... cake' is nothing."""
     room = define("10g")
     parts = [room["harden"](room[name]) for name in ("train", "validation", "test")]

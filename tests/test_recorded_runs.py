@@ -828,7 +828,7 @@ def test_what_10g_states_of_networks_that_learn_272_labels():
     ],
 )
 def test_what_is_gained_by_reading_first(files, before, after, gain):
-    """With twelve seeds: the table of 10h.5, and the poor pooling of its caveats."""
+    """With twelve seeds: the table of 10h.5, and the two poolings that 10g.3 names."""
     scratch, text = (_right(files.format(f"causal{k}")) for k in ("", "-pre-trained"))
     means = [found.mean().item() for found in (scratch, text)]
     assert means == pytest.approx([before, after], abs=0.05)
@@ -1049,7 +1049,7 @@ def test_the_gain_does_not_come_from_texts_that_tell():
 
 
 def test_with_the_last_token_and_all_labels_reading_seems_to_bring_twelve_points():
-    """What the caveats of 10h state; that it is hardly any with the mean is tested above."""
+    """But with both errors we can't tell, and with the mean it is hardly any: tested above."""
     runs = "2176-1000-causal-pre-trained", "2176-1000-causal"
     assert _apart_in_all(*runs) == pytest.approx([12.2, 6.2], abs=0.05)
 
@@ -1160,7 +1160,7 @@ def test_a_regularised_run_drops_and_decays_in_both_parts(monkeypatch, kind, dro
 
 
 def test_twice_as_many_steps_bring_no_more():
-    """On validation; what the caveats of 10h state of the gain on the test."""
+    """On validation, if not regularised; and what 10h.2 states of the gain on the test."""
     for start, more in (("", [1.3, 2.6]), ("-pre-trained", [-3.4, 2.6])):
         long, short = (
             _right(f"272-{steps}-causal{start}-mean", what="validation") for steps in (12000, 6000)
