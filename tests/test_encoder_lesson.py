@@ -601,7 +601,7 @@ def test_with_few_labels_networks_know_plain_facts_and_no_denials():
 
 @pytest.mark.lesson
 def test_mean_pooling_lets_what_comes_first_outvote_the_rest():
-    """Exercise 10h.2, seed 0: 86, 91, 2, 0 by the mean; at the end 45, 8, 47, 17."""
+    """Exercise 10h.3, seed 0: 86, 91, 2, 0 by the mean; at the end 45, 8, 47, 17."""
     room, strong = define("10h"), {"dropout": 0.2, "decay": 0.1}
     start = room["pretrain"](0, steps=2000, **strong)
     reader = room["learn_labels"](0, start, steps=4000, **strong)

@@ -148,7 +148,7 @@ print("left behind:", *sorted(theirs.keys() - taken.keys()))
 
 
 # %% [markdown]
-# The whole encoder fits. The old head's layers stay behind, `transform` and `norm` among them. (Its `head.weight` is the embedding once more, *tied* weights, so that has come along as `encoder.embedding.weight`.) The new head begins at random. Now a network can learn the labels starting from pre-trained weights:
+# The whole encoder fits. The old head's layers stay behind, `transform` and `norm` among them. Its `head.weight` does come along, as `encoder.embedding.weight`, for the two are *tied*: one tensor with two names. The new head begins at random. Now a network can learn the labels starting from pre-trained weights:
 
 
 # %%
@@ -187,10 +187,9 @@ for name, model in {"from scratch": from_scratch, "pre-trained": read_first}.ite
     ask(model)
 
 # %% [markdown]
-# The first two turned out well, the third didn't. But two networks say little, so twelve of each kind were recorded, with seeds 0 to 11. (These two, of seed 6, are about average.)
-
-# %% [markdown]
-# The result goes into a table that grows through this lesson. Other seeds would give another gain (lesson 10c), and so would other templates (lesson 10f). These are two sources of chance, so their variances add: ± is the root of the sum of the two squared standard errors. (It is a little too large, since each of the two already includes part of the other.) A gain of at least two of these errors is a hint, of three a lead.
+# The first two turned out well, the third didn't. These two, of seed 6, are about average. But two networks say little, so twelve of each kind were recorded, with seeds 0 to 11.
+#
+# Other seeds would give another gain, as in lesson 10c, and so would other templates, as in lesson 10f. These are two sources of chance, so their variances add: ± is the root of the sum of the two squared standard errors. A gain of at least two of these errors is a hint, of three a lead.
 
 # %%
 from coursekit.evaluate.seeds import compare_seeds, judge, mean_over_groups
@@ -209,7 +208,7 @@ def of_both(labels, steps, end="", **options):  # from scratch and pre-trained
 
 
 # %%
-table, gains = {}, {}
+gains = {}
 
 
 def gain_of(before, after):  # (seeds, templates) of both; the gain and its error
@@ -218,16 +217,11 @@ def gain_of(before, after):  # (seeds, templates) of both; the gain and its erro
     return gain, math.hypot(over_seeds, over_templates)
 
 
-def add_row(name, before, after):
+def show_gain(name, before, after):
     gain, error = gains[name] = gain_of(before, after)
-    means = f"{before.mean():8.1f} {after.mean():12.1f}"
-    table[name] = f"{means} {gain:z6.1f} ± {error:.1f}, {judge(gain, error)}"
+    means = f"{before.mean():.1f} → {after.mean():.1f} % right"
+    print(f"{name}: {means}, gain {gain:z.1f} ± {error:.1f}, {judge(gain, error)}")
     return gain, error
-
-
-def print_table():
-    print(f"{'labels, steps':33} scratch  pre-trained  gain")
-    print(*(f"{name:33}{row}" for name, row in table.items()), sep="\n")
 
 
 # %% [markdown]
@@ -239,8 +233,7 @@ guess = None  # per cent; chance is 50
 # %%
 scratch, pretrained = of_both(272, 1000)
 compare_guess(guess, pretrained.mean().item())
-gain, error = add_row("272, 1,000", scratch, pretrained)
-print_table()
+gain, error = show_gain("272 labels, 1,000 steps", scratch, pretrained)
 claim(gain_with_few_labels=gain, gain_in_standard_errors=gain / error)
 
 # %% tags=["figure", "folded"]
@@ -270,7 +263,7 @@ for name, kind in kinds.items():
     print(f"loss on the 272 labels, {name}: {loss:.4f} nats")
 
 # %% [markdown]
-# Near zero. By that measure there is nothing left to learn. Give them more steps all the same, a third of them for the text (before it was half). How many? Let validation decide among four numbers.
+# Near zero. By that measure there is nothing left to learn. Give them more steps all the same, and of these a third to the text, instead of half. How many? Let validation decide among four numbers.
 
 # %%
 lengths = [1000, 3000, 6000, 12000]
@@ -287,8 +280,7 @@ guess = None  # points
 # %%
 long_scratch, long_pretrained = of_both(272, best)
 compare_guess(guess, (long_pretrained.mean() - long_scratch.mean()).item())
-long_gain, _ = add_row(f"272, {best:,}", long_scratch, long_pretrained)
-print_table()
+long_gain, _ = show_gain(f"272 labels, {best:,} steps", long_scratch, long_pretrained)
 claim(gain_after_more_steps=long_gain)
 
 # %% tags=["figure", "folded"]
@@ -317,7 +309,7 @@ figure(
 )
 
 # %% [markdown]
-# **17 points, a lead.** Five thousand more steps bring little from scratch, and fifteen points after reading. (That the gain has grown, by 11.9 ± 4.4, is a hint.) Both the reading and the learning of labels had been too short; lengthening either one alone gains about ten points ([tested](../tests/test_recorded_runs.py)). So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** (After 12,000 steps, where the pre-trained may have got worse and those from scratch may not have finished, the gain is 12.4 ± 5.2, a hint.)
+# **17 points, a lead.** Five thousand more steps bring little from scratch, and fifteen points after reading. So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** Both parts had been too short, the reading and the learning of labels: lengthening one of them alone gains about ten points.
 #
 # ## 10h.3 Give the rival what it needs
 #
@@ -346,31 +338,33 @@ guess = None  # points
 # %%
 strong_scratch, strong_pretrained = of_both(272, best, "-regularised")
 compare_guess(guess, (strong_pretrained.mean() - strong_scratch.mean()).item())
-strong_gain, _ = add_row(f"272, {best:,}, regularised", strong_scratch, strong_pretrained)
-print_table()
+name = f"272 labels, {best:,} steps, regularised"
+strong_gain, _ = show_gain(name, strong_scratch, strong_pretrained)
+name = f"272 other labels, {best:,} steps, regularised"
+show_gain(name, *of_both(272, best, "-regularised-elsewhere"))
 claim(gain_with_regularisation=strong_gain)
 
 # %% [markdown]
-# **A stronger rival: 13 points, and only a hint.** It rests on a few templates: *nobody*, *not a dry cake* and *today it was a tasty cake* make up 62 % of it.
+# **A stronger rival: 13 points, and only a hint.** It rests on a few templates: *nobody*, *not a dry cake* and *today it was a tasty cake* make up 62 % of it. But it isn't the luck of these 272 labels: 272 others, equally many of each template and label, give the same.
 #
-# And what else could the rival lack? Time: in the figure of 10h.2, validation was still rising from scratch. So give it twice as many steps, and leave the pre-trained at their 6,000.
+# And what else could the rival lack? Time: in the figure of 10h.2, validation was still rising from scratch. So give both kinds twice as many steps.
 
 # %%
-kind = "causal-mean-regularised"
 for steps in (best, 2 * best):
-    right = recorded(272, steps, kind, ["validation"]).mean()
-    print(f"from scratch, {steps:,} steps: {right:.1f} % of validation")
-patient = recorded(272, 2 * best, kind)
-patient_gain, _ = add_row(f"272, {2 * best:,} / {best:,}, regularised", patient, strong_pretrained)
-print_table()
-claim(gain_over_a_patient_rival=patient_gain)
+    means = [one.mean() for one in of_both(272, steps, "-regularised", what=["validation"])]
+    print(
+        f"on validation, {steps:6,} steps: from scratch {means[0]:.1f}, pre-trained {means[1]:.1f} %"
+    )
+name = f"272 labels, {2 * best:,} steps, regularised"
+patient_gain, _ = show_gain(name, *of_both(272, 2 * best, "-regularised"))
+claim(gain_after_12000_steps=patient_gain)
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(7.2, 4.2))[1]
 rows = [("not regularised", best, ""), *((name, best, end) for name, end in settings.items())]
 rows.append((f"0.2, {2 * best:,} steps", 2 * best, "-regularised"))
 for row, (name, steps, end) in enumerate(rows):
-    for column, kind in enumerate([*kinds.values()][: 1 if steps > best else 2]):
+    for column, kind in enumerate(kinds.values()):
         few_seeds = name in ("dropout 0.1", "dropout 0.4", "lr 0.002") or (row == 5 and column)
         options = {"seeds": 4 if few_seeds else 12}
         found = recorded(272, steps, kind + end, **options).mean(1)
@@ -390,13 +384,13 @@ ax.set_title("Recorded, 272 labels: from scratch, some are below 70 % in each ro
 figure("reliable", alt="Rows of dots: from scratch 60 to 100, some hollow; pre-trained above 78.")
 
 # %% [markdown]
-# **17 points, 13, and now 7, at the edge of a hint.** (It is 1.97 of the errors, which are a little too large.) Both times the rival got something that it lacked, and less was left, though each of these steps alone could be chance, 3.9 ± 4.5 and 6.0 ± 4.7.
+# **17 points, 13, and now 8, a hint.** Each time both kinds were given the same, but it was the rival that lacked it. From 17 to 8, the gain has shrunk by 9.3 ± 4.4: a hint, too.
 #
-# Now look at the dots. With twice as many steps, seven of the twelve networks from scratch are above 95 %, as good as the pre-trained. But one gets 68, and in no row are all of them good. Pre-trained *and* with a dropout of 0.2, every network is above 94 %. So what pre-training brings here above all is *reliability*: the first run works. (Dai and Le 2015 and Erhan et al. 2010 found that, too. But fine-tuning a large pre-trained model can again be a lottery, Mosbach, Andriushchenko and Klakow 2021.)
+# Now look at the dots. In the last row, seven of the twelve from scratch are above 95 %, as good as the pre-trained. But one gets 68, and in no row are all of them good. Pre-trained *and* with a dropout of 0.2, every network is above 94 %. So what pre-training brings here above all is *reliability*: the first run works. Dai and Le (2015) and Erhan et al. (2010) found that, too. It isn't a law: with a large pre-trained model, fine-tuning can itself be a lottery (Mosbach, Andriushchenko and Klakow 2021).
 #
-# From scratch you can buy it. Of eight runs with 6,000 steps, the one that validation prefers gets 97.5 % on average, the one with the lowest loss on its labels 97.4. And at the high rate, runs that haven't learned their labels (hollow) can be told and started over: the other five get 95.7.
+# From scratch you can buy it. Of eight runs with 6,000 steps, the one that validation prefers gets 97.5 % on average, the one with the lowest loss on its labels 97.4. And at the high rate, runs that haven't learned their labels, the hollow dots, can be told and started over: the other five get 95.7.
 #
-# Train one of these. It takes about a minute.
+# Train one that reads first. It takes about a minute.
 
 # %% tags=["nbval-ignore-output"]
 strong = {"dropout": 0.2, "decay": 0.1}
@@ -408,27 +402,6 @@ claim(reader_right=accuracy(reader, test))
 # %% [markdown]
 # **Before you say that pre-training pays, ask what its rival lacks.**
 #
-# And the shortcut of lesson 10g? There a *reaction* outweighed the fact: in *it was a dry cake so people smiled*, the reaction is the opposite of what fits, and the networks followed it. Only 3 % of their answers matched what had happened, with mean pooling and 1,000 steps 13 %. The regularised networks were asked about such statements, too:
-
-# %%
-asked = [f"swapped: {form}" for form in names[10:]]
-matches = dict(zip(kinds, of_both(272, best, "-regularised", what=asked), strict=True))
-print({kind: tuple(found.shape) for kind, found in matches.items()}, "seeds, templates")
-
-# %% [markdown] tags=["exercise"]
-# > **Exercise 10h.2 (investigate, 20 minutes).** Is the shortcut gone? What decides which of the two a network follows, the fact or the reaction? `matches` says for each kind, seed and template how many answers match the fact, in per cent. Complete the table. For each template, is the difference a lead, and in how many of the twelve seeds does a network follow the fact in most cases?
-# >
-# > <details><summary>Hint</summary>Two arrays a and b of <code>matches</code> are (seeds, templates), so <code>compare_seeds(a.T, b.T)</code> compares template by template, and <code>(a > 50).sum(0)</code> counts seeds. <code>judge</code> takes one difference and one error. What do the templates with high numbers have in common?</details>
-#
-# |opposite reaction: answers that match the fact (%)|*it was … so*|*it was not … so*|*… because it was*|*… because … not*|
-# |---|---|---|---|---|
-# |from scratch|||||
-# |pre-trained|||||
-# |difference ± error|||||
-#
-# > <details><summary>What we found</summary>From scratch 53, 42, 0 and 0 %, pre-trained 88, 92, 4 and 0. The first two differences are leads, 34.8 ± 9.3 and 50.1 ± 9.2, the third is a hint, 4.0 ± 1.9; about the last, 0.1 ± 0.1, we can't tell (errors over seeds). Where the fact comes first, 6 and 3 of the twelve networks from scratch follow it in most cases, and all twelve of the pre-trained. Where the reaction comes first, no network of either kind does. So half of the shortcut is gone: pre-trained, the networks go by whatever comes first. (Or by <em>so</em> and <em>because</em>: our templates don't tell these apart.) That needn't mean that they can't take it back. Ask <code>reader</code> position by position, with <code>reader.head(reader.encoder(*encode(text)))</code>: its head, on the last token's vector alone, would match the fact in 45, 8, 47 and 17 %, instead of 86, 91, 2 and 0. Perhaps the mean is to blame: it also counts all positions that have seen only the first half, and those outvote the rest. (One network, and a head that was trained on means. Those of lesson 10g have 1,000 steps and no dropout.)</details>
-
-# %% [markdown]
 # ## 10h.4 How much text does it take?
 #
 # All 2,176 statements were read, eight times as many as had labels. Is it the other 1,904 that help? Take them away: let the network read *only the 272 statements that it has labels for*, for the same 2,000 steps.
@@ -442,9 +415,9 @@ guess = None  # per cent
 own_kind = "causal-pre-trained-labelled-mean"
 own, plain_own = recorded(272, best, f"{own_kind}-regularised"), recorded(272, best, own_kind)
 compare_guess(guess, own.mean().item())
-add_row(f"272, {best:,}, own text", long_scratch, plain_own)
-own_gain, _ = add_row(f"272, {best:,}, regularised, own text", strong_scratch, own)
-print_table()
+show_gain(f"272 labels, {best:,} steps, own text", long_scratch, plain_own)
+own_name = f"272 labels, {best:,} steps, regularised, own text"
+own_gain, _ = show_gain(own_name, strong_scratch, own)
 claim(gain_without_more_text=own_gain)
 gain, error = gain_of(own, strong_pretrained)
 print(f"the other 1,904 texts on top: {gain:.1f} ± {error:.1f}, {judge(gain, error)}")
@@ -470,9 +443,9 @@ figure(
 )
 
 # %% [markdown]
-# **Regularised, twelve of the thirteen points are there without any other text.** (The field calls that *self-pretraining*.) Whether the other 1,904 statements bring anything on top, we can't tell; little was left to gain. (Over the rival with 12,000 steps, the own text brings 6.2 ± 3.5, can't tell.) *Not* regularised, its own texts bring 2.4 points, can't tell, and the others 14.6 more, a lead. So we suspect that something must keep a network from memorising what it reads: regularisation, or more text.
+# **Regularised, twelve of the thirteen points are there without any other text.** The field calls that *self-pretraining*. Whether the other 1,904 statements bring anything on top, we can't tell; little was left to gain. *Not* regularised, it is the other way round: its own texts bring 2.4 points, can't tell, and the others 14.6 more, a lead. So we suspect that something must keep a network from memorising what it reads: regularisation, or more text.
 #
-# Then what does reading give, if not more text? Perhaps a second question about the same text, ten times in each statement: what is the next word? Or just better first weights? We haven't tested either. (One could train on both losses at once, as Radford et al. 2018 do when they fine-tune, or read the 272 with their words shuffled.)
+# Then what does reading give, if not more text? Perhaps a second question about the same text, ten times in each statement: what is the next word? Or just better first weights? To find out, one could train on both losses at once, as Radford et al. (2018) do when they fine-tune, or read the 272 with their words shuffled. We have done neither.
 #
 # This isn't peculiar to toy statements. Krishna et al. (2022) pre-trained ELECTRA and RoBERTa, two relatives of BERT, on nothing but the text of a task, for ten tasks, and found them about level with those that had read a general corpus, 10 to 500 times as large. Where other text holds something new, it can pay all the same: Howard and Ruder's network gains from tens of thousands of unlabelled texts. Ours hold no word and no template that the 272 lack.
 #
@@ -491,8 +464,7 @@ curve += [of_both(n, best, "-regularised") for n in numbers[1:]]
 gain_with_all = (curve[-1][1].mean() - curve[-1][0].mean()).item()
 compare_guess(guess, gain_with_all)
 for n, (before, after) in zip(numbers[1:], curve[1:], strict=True):
-    add_row(f"{n:,}, {best:,}, regularised", before, after)
-print_table()
+    show_gain(f"{n:,} labels, {best:,} steps, regularised", before, after)
 claim(gain_with_all_labels=gain_with_all)
 
 # %% [markdown]
@@ -501,7 +473,7 @@ claim(gain_with_all_labels=gain_with_all)
 # Points have a ceiling, then. There is another way to count: how many *labels* would give the same gain? Read the learning curve sideways. From the 97.5 % of 272 labels with pre-training, go right until you meet the curve from scratch.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10h.3 (build, 15 minutes).** Write `our_labels_for(target, labels, scores)`: how many labels a curve needs to reach `target` for the first time. `labels` are rising numbers, `scores` what is reached with each, not always more than with the one before. From one point to the next the curve is a straight line *over the logarithm* of the number, as in the figure below, where each doubling is one step to the right. If the first number is enough, return it; if none is, `math.inf`. For example, to reach 80 on the curve with 70 for 100 labels and 90 for 400 takes 200 labels: halfway up, and halfway from log 100 to log 400.
+# > **Exercise 10h.2 (build, 15 minutes).** Write `our_labels_for(target, labels, scores)`: how many labels a curve needs to reach `target` for the first time. `labels` are rising numbers, `scores` what is reached with each, not always more than with the one before. From one point to the next the curve is a straight line *over the logarithm* of the number, as in the figure below, where each doubling is one step to the right. If the first number is enough, return it; if none is, `math.inf`. For example, to reach 80 on the curve with 70 for 100 labels and 90 for 400 takes 200 labels: halfway up, and halfway from log 100 to log 400.
 # >
 # > <details><summary>Hint 1</summary>Look for the first score that isn't below the target. If it is that of <code>labels[i]</code>, the point lies between i − 1 and i. Which part p of the way up is it?</details>
 # > <details><summary>Hint 2</summary>The logarithm of the number has covered the part p of <em>its</em> way, too. So what is it, and what is the number?</details>
@@ -589,25 +561,47 @@ zoom.set_title("Pre-trained, 272 labels do as much as some 500", loc="right")
 figure("worth", alt="An arrow from 272 labels with text to the curve without, at 520 labels.")
 
 # %% [markdown]
-# **Pre-trained, 272 labels do as much as some 500 from scratch, with as many steps.** Don't trust the digits: between 272 and 544 nothing was run. (The straight line says 520; one that is straight in the logarithm of what is *wrong* says nearly fifty less. A rival with 12,000 steps wasn't run with more labels.) With 544 labels and more, the test is saturated, and can't tell how many labels reading is worth. Howard and Ruder (2018) count in this way. Hernandez et al. (2021) call the difference, here some 250 labels, the *effective data transferred*. The skip-bigrams are below each kind's average throughout.
+# **Pre-trained, 272 labels do as much as some 500 from scratch, with as many steps.** Don't trust the digits: between 272 and 544 nothing was run. With 544 labels and more, the test is saturated, and can't tell how many labels reading is worth. Howard and Ruder (2018) count in this way. Hernandez et al. (2021) call the difference, here some 250 labels, the *effective data transferred*. The skip-bigrams are below each kind's average throughout.
 #
-# <details><summary>Caveats</summary>It is one choice of 272 labels, equally many of each template and label, and the errors don't count that choice. Nobody with 272 labels can spare another 512 for validation (Perez, Kiela and Cho 2021). Except for the run of 12,000 steps, steps and settings were chosen for both kinds together, and dropout and weight decay weren't separated. If each kind gets its own dropout, 0.1 from scratch, the gain is 18.9 points, where the common one gives 17.3 in the same four seeds. Texts with a reaction give the outcome away, but the gain doesn't come from them: without these, not regularised, it is 16.2 ± 4.6. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
+# <details><summary>Caveats</summary>The errors don't count the choice of 272 labels. Nobody with 272 labels can spare another 512 for validation (Perez, Kiela and Cho 2021). Steps and settings were chosen for both kinds together, and dropout and weight decay weren't separated. If each kind gets its own dropout, 0.1 from scratch, the gain is 18.9 points, where the common one gives 17.3 in the same four seeds. Not regularised, 12,000 steps bring 12.4 ± 5.2, a hint. What comes after 12,000 steps, and what these do with more labels or with the networks' own text alone, wasn't run. Each of the two errors already includes part of the other, so ± is a little too large. A curve that is straight in the logarithm of what is <em>wrong</em> says nearly fifty labels less than 520. Texts with a reaction give the outcome away, but the gain doesn't come from them: without these, not regularised, it is 16.2 ± 4.6. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 #
 # ## What you now have
 
 # %% tags=["figure", "folded"]
-ax = plt.subplots(figsize=(7.2, 3))[1]
+ax = plt.subplots(figsize=(7.2, 3.2))[1]
 for row, (gain, error) in enumerate(gains.values()):
     ax.errorbar(gain, row, xerr=error, fmt="o", color="C1", capsize=3)
 ax.axvline(0, color="0.3")
-ax.set_yticks(range(len(gains)), [*gains])
+ax.set_yticks(range(len(gains)), [*gains], fontsize=9)
 ax.set(xlabel="points that pre-training brings ± error", ylim=(len(gains) - 0.5, -0.5))
-ax.set_title("Recorded: 17 points, then 13 and 7 when its rival gets what it lacked", loc="right")
-figure("gains", alt="Gains by row of the table: 5, 17, 13, 7, 2, 12, then 1.4, 0.5 and 0 points.")
+ax.set_title("Recorded: 17 points, then 13 and 8, when its rival gets what it lacked", loc="right")
+figure("gains", alt="Gains as printed above: 5, 17, 13, 13, 8, 2, 12, 1.4, 0.5 and 0 points.")
 
 # %% [markdown]
-# - **When does pre-training pay?** While there is something left to gain, if both parts of the training last long enough. With 272 labels it brings 17 points over a plain rival, 13 over a regularised one, and 7, at the edge of a hint, over one that also gets twice as many steps. What remains is that the first run works. With 544 it brings 1.4 points, of 1.6 that were left. In labels: 272 do as much as some 500.
-# - **Where does the gain come from?** In regularised networks hardly from more text: twelve of the thirteen points (a hint) are there if they read only the statements that they have labels for. Without regularisation it takes other text.
-# - Two ways to be wrong about it: to stop when the loss on the labels is near zero (5 points, can't tell), and to give the rival less than it needs (17, a lead).
+# - **When does pre-training pay?** While there is something left to gain, if both parts of the training last long enough. With 272 labels it brings 17 points over a plain rival, 13 if both are regularised, and 8, a hint, if both also get twice as many steps. What remains is that the first run works. With 544 it brings 1.4 points, of 1.6 that were left. In labels: 272 do as much as some 500.
+# - **Where does the gain come from?** In regularised networks hardly from more text: twelve of the thirteen points are there if they read only the statements that they have labels for. Without regularisation it takes other text.
+# - Two ways to be wrong about it: to stop when the loss on the labels is near zero, and see 5 points, or to give the rival less than it needs, and see 17.
+
+# %% [markdown]
+# And the shortcut of lesson 10g? There a *reaction* outweighed the fact: in *it was a dry cake so people smiled*, the reaction is the opposite of what fits, and the networks followed it. Only 3 % of their answers matched what had happened, with mean pooling and 1,000 steps 13 %. The regularised networks were asked about such statements, too:
+
+# %%
+asked = [f"swapped: {form}" for form in names[10:]]
+matches = dict(zip(kinds, of_both(272, best, "-regularised", what=asked), strict=True))
+print({kind: tuple(found.shape) for kind, found in matches.items()}, "seeds, templates")
+
+# %% [markdown] tags=["exercise"]
+# > **Exercise 10h.3 (investigate, 20 minutes).** Is the shortcut gone? What decides which of the two a network follows, the fact or the reaction? `matches` says for each kind, seed and template how many answers match the fact, in per cent. Complete the table. For each template, is the difference a lead, and in how many of the twelve seeds does a network follow the fact in most cases?
+# >
+# > <details><summary>Hint</summary>Two arrays a and b of <code>matches</code> are (seeds, templates), so <code>compare_seeds(a.T, b.T)</code> compares template by template, and <code>(a > 50).sum(0)</code> counts seeds. <code>judge</code> takes one difference and one error. What do the templates with high numbers have in common?</details>
 #
-# **What still fails.** *Nobody found the soup burnt today*: of such statements the pre-trained get 94 %, and those from scratch 33 % at the beginning, 47 regularised, 69 with twice as many steps. But in exercise 10h.2 half of the shortcut is still there. Is that the pooling, the reading from left to right, or that no label ever said whether to follow the fact or the reaction? How would you tell these apart?
+# |opposite reaction: answers that match the fact (%)|*it was … so*|*it was not … so*|*… because it was*|*… because … not*|
+# |---|---|---|---|---|
+# |from scratch|||||
+# |pre-trained|||||
+# |difference ± error|||||
+#
+# > <details><summary>What we found</summary>From scratch 53, 42, 0 and 0 %, pre-trained 88, 92, 4 and 0. The first two differences are leads, 34.8 ± 9.3 and 50.1 ± 9.2, the third is a hint, 4.0 ± 1.9; about the last, 0.1 ± 0.1, we can't tell (errors over seeds). Where the fact comes first, 6 and 3 of the twelve networks from scratch follow it in most cases, and all twelve of the pre-trained. Where the reaction comes first, no network of either kind does. So half of the shortcut is gone: pre-trained, the networks go by whatever comes first. (Or by <em>so</em> and <em>because</em>: our templates don't tell these apart.) That needn't mean that they can't take it back. Ask <code>reader</code> position by position, with <code>reader.head(reader.encoder(*encode(text)))</code>: its head, on the last token's vector alone, would match the fact in 45, 8, 47 and 17 %, instead of 86, 91, 2 and 0. Perhaps the mean is to blame: it also counts all positions that have seen only the first half, and those outvote the rest. (One network, and a head that was trained on means. Those of lesson 10g have 1,000 steps and no dropout.)</details>
+
+# %% [markdown]
+# **What still fails.** *Nobody found the soup burnt today*: of such statements the networks from scratch got 33 % at the beginning, 47 regularised, and 69 with twice as many steps; the pre-trained, 96 %. But in exercise 10h.3 half of the shortcut is still there. Is that the pooling, the reading from left to right, or that no label ever said whether to follow the fact or the reaction? How would you tell these apart?

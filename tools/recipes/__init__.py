@@ -173,9 +173,17 @@ RECIPES |= {
     for seed in range(12 if (kind, name) == ("causal", "fast") else 4)
 }
 RECIPES |= {
-    f"labels-272-12000-causal-mean-regularised-{seed}": _brief(
-        seed, 12000, "Regularised", every=8, **KINDS["causal"], **VARIED["-mean"]
+    f"labels-272-12000-{kind}-mean-regularised-{seed}": _brief(
+        seed, 12000, name, every=8, **KINDS[kind], **VARIED["-mean"]
     )
+    for kind, name in (("causal", "Regularised"), ("causal-pre-trained", "RegularisedDouble"))
+    for seed in range(12)
+}
+RECIPES |= {  # other 272 labels
+    f"labels-272-6000-{kind}-mean-regularised-elsewhere-{seed}": _brief(
+        seed, 6000, "Elsewhere", every=8, first=4, **KINDS[kind], **VARIED["-mean"]
+    )
+    for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
 RECIPES |= {  # reading only some of the statements

@@ -120,6 +120,28 @@ class Double(Brief):
     PRE_TRAINING = 4000
 
 
+class RegularisedDouble(Double, Regularised):
+    """The same with dropout and more weight decay."""
+
+
+class Elsewhere(Regularised):
+    """The same with the labels of other statements, equally many of each template and label.
+
+    Args:
+        first: the place of the first label that it learns from, below `every`.
+        options: see `Brief`.
+    """
+
+    def __init__(self, *, first: int, **options: Any) -> None:
+        self.first = first
+        super().__init__(**options)
+
+    def _labels(self) -> tuple[Tensor, Tensor, Tensor]:
+        tokens, present, labels = self.train
+        some = slice(self.first, None, self.every)
+        return tokens[some], present[some], labels[some]
+
+
 class Reading(Long):
     """The same where pre-training reads only some of the training statements.
 
