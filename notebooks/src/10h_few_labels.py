@@ -351,10 +351,8 @@ claim(gain_with_regularisation=strong_gain)
 
 # %%
 for steps in (best, 2 * best):
-    means = [one.mean() for one in of_both(272, steps, "-regularised", what=["validation"])]
-    print(
-        f"on validation, {steps:6,} steps: from scratch {means[0]:.1f}, pre-trained {means[1]:.1f} %"
-    )
+    before, after = of_both(272, steps, "-regularised", what=["validation"])
+    print(f"on validation, {steps:,} steps: {before.mean():.1f} → {after.mean():.1f} %")
 name = f"272 labels, {2 * best:,} steps, regularised"
 patient_gain, _ = show_gain(name, *of_both(272, 2 * best, "-regularised"))
 claim(gain_after_12000_steps=patient_gain)
