@@ -162,6 +162,7 @@ def check_our_matching(
         ({"body.a": a, "a": a}, {"body.a": w, "a": 2 * w}),
         ({"a": a, "head.weight": row}, {"a": w, "head.weight": y}),
         ({"body.a": a}, {"a": w}),
+        ({"a": b}, {"a": w}),
     ]
     agree(solution, matching_weights, cases)
 

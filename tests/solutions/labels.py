@@ -525,6 +525,13 @@ def matching_endings(mine, theirs):
     return {n: one for n, one in theirs.items() if fits(n, one)}
 
 
+def matching_beginnings(mine, theirs):
+    def fits(a, b):
+        return all(one == other for one, other in zip(a.shape, b.shape, strict=False))
+
+    return {n: one for n, one in theirs.items() if n in mine and fits(mine[n], one)}
+
+
 def matching_last_parts(mine, theirs):
     return {n.split(".")[-1]: one for n, one in matching_by_loop(mine, theirs).items()}
 
@@ -883,6 +890,7 @@ ROWS = {
             matching_all_but_the_head: "'head.weight': [[1.0, 1.0]]",
             matching_last_parts: "'body.a'",
             matching_endings: "({'body.a': [0.0, 0.0]}, {'a'",
+            matching_beginnings: "({'a': [[0.0, 0.0], [0.0, 0.0]]}, {'a': [1.0, 2.0]})",
         },
     ),
     labels.check_our_labels_for: (

@@ -186,6 +186,32 @@ RECIPES |= {  # other 272 labels
     for kind in ("causal", "causal-pre-trained")
     for seed in range(12)
 }
+STARTS: dict[str, dict[str, float | str]] = {
+    "norm-first": {"std": 0.02, "norm_first": 1},
+    "wide": {"std": 0.18, "norm_first": 0},
+    "norm-first-wide": {"std": 0.18, "norm_first": 1},
+}
+"""Other first weights: 0.18 is one over the root of the width, 32."""
+RECIPES |= {
+    f"labels-272-6000-causal-mean-regularised-{name}-{seed}": _brief(
+        seed, 6000, "Rescaled", every=8, **KINDS["causal"], **VARIED["-mean"], **options
+    )
+    for name, options in STARTS.items()
+    for seed in range(4)
+}
+RECIPES |= {
+    f"labels-272-12000-{kind}-mean-regularised-norm-first-wide-{seed}": _brief(
+        seed,
+        12000,
+        "RescaledDouble",
+        every=8,
+        **KINDS[kind],
+        **VARIED["-mean"],
+        **STARTS["norm-first-wide"],
+    )
+    for kind in ("causal", "causal-pre-trained")
+    for seed in range(12)
+}
 RECIPES |= {  # reading only some of the statements
     f"labels-272-6000-causal-pre-trained-{kind}-{seed}": _brief(
         seed,

@@ -9,6 +9,8 @@ from torch.nn import functional as F
 
 from coursekit.data.statements import statements
 from coursekit.exercises.shortcuts import swap_reaction
+from coursekit.layers.attention import attend_past
+from coursekit.models.encoder import Encoder, MaskedTokenModel
 from coursekit.training.optimiser import warm_up_cosine
 from tools.recipes.labels import BATCH, Batches, FineTuned, _per_cent
 
@@ -140,6 +142,34 @@ class Elsewhere(Regularised):
         tokens, present, labels = self.train
         some = slice(self.first, None, self.every)
         return tokens[some], present[some], labels[some]
+
+
+class Rescaled(Regularised):
+    """The same with other first weights.
+
+    Args:
+        std: of the first weights.
+        norm_first: 1 if norms stand before what is added, or 0.
+        options: see `Brief`.
+    """
+
+    def __init__(self, *, std: float, norm_first: int, **options: Any) -> None:
+        super().__init__(**options)
+        sizes = self.classifier.encoder.config
+
+        def encoder() -> Encoder:
+            torch.manual_seed(self.seed)
+            return Encoder(sizes, rule=attend_past, norm_first=bool(norm_first), std=std)
+
+        self.masked = MaskedTokenModel(encoder()).to(self.device) if self.masked else None
+        self.classifier.encoder = encoder()
+        self.classifier.head = nn.Linear(sizes.d_model, 2)
+        self.classifier.to(self.device)
+        self._begin()
+
+
+class RescaledDouble(Double, Rescaled):
+    """The same where a third of 12,000 steps may go into pre-training."""
 
 
 class Reading(Long):
