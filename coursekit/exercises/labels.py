@@ -163,6 +163,7 @@ def check_our_matching(
         ({"a": a, "head.weight": row}, {"a": w, "head.weight": y}),
         ({"body.a": a}, {"a": w}),
         ({"a": b}, {"a": w}),
+        ({"a": torch.zeros(2, 1, 2)}, {"a": torch.ones(2, 3, 2)}),
     ]
     agree(solution, matching_weights, cases)
 

@@ -525,6 +525,13 @@ def matching_endings(mine, theirs):
     return {n: one for n, one in theirs.items() if fits(n, one)}
 
 
+def matching_ends(mine, theirs):
+    ends = {n: (one.dim(), len(one), one.shape[-1]) for n, one in mine.items()}
+    return {
+        n: one for n, one in theirs.items() if ends.get(n) == (one.dim(), len(one), one.shape[-1])
+    }
+
+
 def matching_beginnings(mine, theirs):
     def fits(a, b):
         return all(one == other for one, other in zip(a.shape, b.shape, strict=False))
@@ -890,6 +897,7 @@ ROWS = {
             matching_all_but_the_head: "'head.weight': [[1.0, 1.0]]",
             matching_last_parts: "'body.a'",
             matching_endings: "({'body.a': [0.0, 0.0]}, {'a'",
+            matching_ends: "({'a': [[[0.0, 0.0]], [[0.0, 0.0]]]}, ",
             matching_beginnings: "({'a': [[0.0, 0.0], [0.0, 0.0]]}, {'a': [1.0, 2.0]})",
         },
     ),
