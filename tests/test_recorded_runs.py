@@ -14,7 +14,6 @@ from itertools import combinations
 
 import pytest
 import torch
-from scipy.stats import fisher_exact
 from torch.nn import functional as F
 from torch.testing import assert_close
 
@@ -923,6 +922,8 @@ def test_the_next_words_were_not_learned_after_500_steps():
         losses = [read_record(name, FOLDER).mean_losses[blocks - 1] for name in names]
         found.append(sum(losses) / 12)
     assert found == pytest.approx([1.08, 0.92], abs=0.005)
+    words = sum(len(one.text.split()) for one in statements()[0])
+    assert math.log(2176) * 2176 / words == pytest.approx(0.744, abs=0.003)  # by heart
 
 
 def test_how_much_of_the_gain_three_templates_make_up():
@@ -1060,6 +1061,7 @@ def test_validation_prefers_norms_first_and_wider_first_weights():
     assert found == pytest.approx([85.9, 85.7, 89.8, 93.2], abs=0.06)
     right = _right(runs[-1], seeds=4)
     assert (right.min().item(), right.max().item()) == pytest.approx((78, 97), abs=0.5)
+    assert right.mean().item() == pytest.approx(91, abs=0.5)
 
 
 def test_with_a_better_start_and_12000_steps_hardly_anything_is_left():
@@ -1081,19 +1083,19 @@ def test_with_a_better_start_and_12000_steps_hardly_anything_is_left():
 
 def test_how_sure_it_is_that_a_stronger_baseline_takes_the_gain():
     """What 10h.6 prints of its three rows, and states of the networks above 95 per cent."""
-    gains, above = [], []
+    gains, above, errors = [], [], []
     for steps, end in ((6000, ""), (12000, ""), (12000, "-norm-first-wide")):
         runs = [f"272-{steps}-causal{k}-mean-regularised{end}" for k in ("-pre-trained", "")]
         (after, forms), (before, _) = map(_of_forms, runs)
         gains.append(after - before)
         above.append([int((one.mean(1) > 95).sum()) for one in (before, after)])
+        errors.append(((100 - before.mean()) / (100 - after.mean())).item())
     for a, b, expected in ((0, 1, [5.4, 4.9]), (1, 2, [6.0, 3.9]), (0, 2, [11.4, 4.9])):
         less, over_seeds = _apart(gains[a].mean(1), gains[b].mean(1))
         over_forms = mean_over_groups((gains[a] - gains[b]).mean(0), forms)[1]
         assert [less, math.hypot(over_seeds, over_forms)] == pytest.approx(expected, abs=0.05)
     assert above == [[3, 11], [7, 12], [9, 12]]
-    p = fisher_exact([[3, 9], [11, 1]])[1]
-    assert p == pytest.approx(0.003, abs=0.0005)
+    assert errors == pytest.approx([6.2, 5.1, 2.0], abs=0.05)
 
 
 def test_what_own_text_gains_over_stronger_baselines():
@@ -1264,9 +1266,9 @@ def test_reading_is_ahead_if_each_kind_has_the_steps_that_validation_prefers():
 
 def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
     """What 10h begins with: 272 labels, from scratch, by either pooling."""
-    for end, expected in (("", 23.3), ("-mean", 33.2)):
+    for end, expected in (("", 23.3), ("-mean", 33.2), ("-pre-trained-mean", 43)):
         right = _right(f"272-1000-causal{end}", what="nobody found the {s} {o} {t} .")
-        assert right.mean().item() == pytest.approx(expected, abs=0.05)
+        assert right.mean().item() == pytest.approx(expected, abs=0.5 if expected == 43 else 0.05)
 
 
 def test_how_sure_it_is_how_many_labels_do_as_much_as_text():

@@ -218,6 +218,9 @@ def show_gain(name, before, after):
     gain, error = gain_of(before, after)
     means = f"{before.mean():.1f} → {after.mean():.1f} % right"
     print(f"{name}: {means}, gain {gain:z.1f} ± {error:.1f}, {judge(gain, error)}")
+    print(
+        f"   errors: {(100 - before.mean()) / (100 - after.mean()):.1f} times as many from scratch"
+    )
     return gain, error
 
 
@@ -296,7 +299,7 @@ figure(
 )
 
 # %% [markdown]
-# **17 points, a lead.** Five thousand more steps add little from scratch, but fifteen points after pre-training. Both stages had been too short: lengthening either one alone gains about ten points. So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** Zhang et al. (2021) found that of BERT, too. (The gain is smaller, but still a lead, if each kind takes the number of steps that is best for it on validation, 12,000 from scratch: 15.7 ± 4.6.)
+# **17 points, a lead.** Five thousand more steps add little from scratch, but fifteen points after pre-training. Both stages had been too short: lengthening either one alone gains about ten points. So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** Zhang et al. (2021) found the usual number of steps too small for BERT, too. (After 12,000 the pre-trained look worse again on validation, within the noise.) If each kind takes the number of steps that is best for it on validation, 12,000 from scratch, the gain is 15.7 ± 4.6, still a lead.
 #
 # ## 10h.3 Give the baseline what it needs
 #
@@ -311,8 +314,9 @@ settings = {
     "lr 0.01": "-regularised-fast",
 }
 for name, end in settings.items():
-    means = [one.mean() for one in of_both(272, best, end, what=["validation"], seeds=4)]
-    print(f"{name:12} from scratch {means[0]:.1f}, pre-trained {means[1]:.1f} % of validation")
+    pair = of_both(272, best, end, what=["validation"], seeds=4)
+    found = [f"{one.mean():.1f} ± {one.std() / 2:.1f}" for one in pair]
+    print(f"{name:12} from scratch {found[0]}, pre-trained {found[1]} % of validation")
 
 # %% [markdown]
 # A dropout of 0.2 has the highest mean of both kinds. So twelve of each were recorded with that.
@@ -327,12 +331,11 @@ strong_scratch, strong_pretrained = of_both(272, best, "-regularised")
 compare_guess(guess, (strong_pretrained.mean() - strong_scratch.mean()).item())
 name = f"272 labels, {best:,} steps, regularised"
 strong_gain, _ = show_gain(name, strong_scratch, strong_pretrained)
-name = f"272 other labels, {best:,} steps, regularised"
-show_gain(name, *of_both(272, best, "-regularised-elsewhere"))
+show_gain(f"272 others, {best:,} steps, regularised", *of_both(272, best, "-regularised-elsewhere"))
 claim(gain_with_regularisation=strong_gain)
 
 # %% [markdown]
-# **13 points, and only a hint.** The pre-trained gained, too: three quarters of their errors are gone. The 13 points rest on a few templates: *nobody*, *not a dry cake* and *today it was a tasty cake* make up 62 % of it. But it isn't the luck of these 272 labels. 272 others, chosen in the same way, give the same.
+# **13 points, and only a hint.** But points have a ceiling, and the pre-trained are close to it. Count errors instead, and they gained more: from scratch makes 6.2 times as many now, before 2.6. The 13 points rest on a few templates: *nobody*, *not a dry cake* and *today it was a tasty cake* make up 62 % of them. But it isn't the luck of these 272 labels. 272 others, chosen in the same way, give the same.
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(7.2, 3.8))[1]
@@ -358,7 +361,7 @@ ax.set_title("Recorded, 272 labels, 6,000 steps: from scratch it is a lottery", 
 figure("reliable", alt="Rows of dots: from scratch 60 to 100, some hollow; pre-trained above 78.")
 
 # %% [markdown]
-# Now look at the dots. From scratch it is a lottery: in each row some network gets less than 70 %, and at a learning rate of 0.01 seven of twelve haven't even learned their labels. With a dropout of 0.2, eleven of the twelve pre-trained are above 95 %, and three of those from scratch. That is hardly chance (p = 0.003 by Fisher's exact test). So what pre-training brings here above all is *reliability*: the first run works. Dai and Le (2015) and Erhan et al. (2010) found that, too.
+# Now look at the dots. From scratch it is a lottery: in each row some network gets less than 70 %, and at a learning rate of 0.01 seven of twelve haven't even learned their labels. With a dropout of 0.2, eleven of the twelve pre-trained are above 95 %, but only three of those from scratch. So what pre-training brings here above all is *reliability*: the first run works. Dai and Le (2015) and Erhan et al. (2010) found that, too.
 #
 # Train one that reads first. It takes about a minute.
 
@@ -391,7 +394,7 @@ claim(gain_with_all_labels=gain_with_all)
 # %% [markdown]
 # With twice as many labels the gain is 1.4 points, a hint, and beyond that both kinds are at the ceiling.
 #
-# Points have a ceiling. So count in another way: how many *labels* would give the same gain? Read the learning curve sideways. Start at what 272 labels give with pre-training, 97.5 %, and go right until you meet the curve from scratch.
+# So count in another way: how many *labels* would give the same gain? Read the learning curve sideways. Start at what 272 labels give with pre-training, 97.5 %, and go right until you meet the curve from scratch.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10h.2 (build, 15 minutes).** Write `our_labels_for(target, labels, scores)`: how many labels a curve needs to reach `target` for the first time. `labels` are rising numbers, `scores` what is reached with each, not always more than with the one before. From one point to the next the curve is a straight line *over the logarithm* of the number, as in the figure below, where each doubling is one step to the right. If the first number is enough, return it; if none is, `math.inf`. For example, to reach 80 on the curve with 70 for 100 labels and 90 for 400 takes 200 labels: halfway up, and halfway from log 100 to log 400.
@@ -491,8 +494,7 @@ own_kind = "causal-pre-trained-labelled-mean"
 own, plain_own = recorded(272, best, f"{own_kind}-regularised"), recorded(272, best, own_kind)
 compare_guess(guess, own.mean().item())
 show_gain(f"272 labels, {best:,} steps, own text", long_scratch, plain_own)
-own_name = f"272 labels, {best:,} steps, regularised, own text"
-own_gain, _ = show_gain(own_name, strong_scratch, own)
+own_gain, _ = show_gain(f"272 labels, {best:,} steps, regularised, own text", strong_scratch, own)
 claim(gain_without_more_text=own_gain)
 for few_read, all_read in ((plain_own, long_pretrained), (own, strong_pretrained)):
     gain, error = gain_of(few_read, all_read)
@@ -521,10 +523,11 @@ figure(
 # %% [markdown]
 # **Regularised, twelve of the thirteen points are there without any other text.** The field calls that *self-pretraining*. Whether the other 1,904 statements add anything, we can't tell; little was left to gain.
 #
-# *Not* regularised, it is the other 1,904 that bring a lead, 14.6 points, though they hold no word and no template that the 272 lack. The network's own texts bring 2.4, within the noise. It seems to know them by heart. There are 272 of them, so it takes log 272 = 5.6 nats to name one, 0.54 for each of its ten words, and the loss of reading ends at 0.55. So we suspect that something must keep it from memorising what it reads: regularisation, or more text.
+# *Not* regularised, it is the other 1,904 that bring a lead, 14.6 points, though they hold no word and no template that the 272 lack. The network's own texts bring 2.4, within the noise. It seems to have memorised them. To name one of 272 takes log 272 = 5.6 nats, 0.54 for each of its 10.3 words, and the loss of reading ends at 0.55. (All 2,176 end at 0.92, and by heart that would be 0.74.) So we suspect that something must keep it from memorising what it reads: regularisation, or more text.
 #
 # <details><summary>Is that peculiar to toy statements?</summary>No. Krishna et al. (2022) pre-trained ELECTRA and RoBERTa, two relatives of BERT, on nothing but the text of a task, for ten tasks, and found them about level with those that had read a general corpus, 10 to 500 times as large. Amos, Berant and Gupta (2024) did so with Transformers for long sequences, and these caught up with state-space models that had seemed far better. Where other text holds something new, it can pay all the same: Howard and Ruder's network gains from tens of thousands of unlabelled texts.</details>
-#
+
+# %% [markdown]
 # ## 10h.6 What if it starts better?
 #
 # Then what does reading give, if not more text? Perhaps a second question about the same text: what is the next word? Or a better start, and then a network could have it without reading. What do ours lack from scratch? Maybe *time*, so let both kinds take 12,000 steps. And maybe a better **initialisation**.
@@ -567,43 +570,41 @@ for row, both in enumerate(pairs.values()):
         at, color = row + (-0.15, 0.15)[column], f"C{column}"
         ax.plot(found.mean(1), [at] * 12, "o", color=color, alpha=0.6, markersize=7)
         ax.plot(found.mean(), at, "|", color="black", markersize=13)
-        above = int((found.mean(1) > 95).sum())
-        ax.text(102, at, f"{above} of 12", color=color, va="center")
+        ax.text(102, at, f"{(found.mean(1) > 95).sum()} of 12", color=color, va="center")
         if row == 0:
             ax.text(58, (-0.2, 0.25)[column], name, color=color, va="center", ha="right")
 ax.set_yticks(range(3), [*pairs])
 ax.set(xlabel="right on new statements (%), 12 seeds and their mean")
 ax.set(xlim=(45, 101), ylim=(2.6, -0.6))
 ax.text(102, -0.6, "above 95 %", va="center", fontsize=9)
-ax.set_title("Recorded, 272 labels: with time and a better start, from scratch catches up", x=0.4)
+ax.set_title("Recorded, 272 labels: with time and a better start, from scratch comes near", x=0.4)
 figure(
     "start",
     alt="Dots from scratch: 63 to 99, then 68 to 99, then 86 to 100; pre-trained all above 94.",
 )
 
 # %% [markdown]
-# **13 points, 8, and now 1.8 ± 1.4: we can't tell.** No single step can be told from chance, both together are a hint. Above 95 % are now nine of the twelve from scratch, and all twelve that are pre-trained. So near to the ceiling, that needn't be the same: from scratch, 3.6 % are wrong, and pre-trained 1.8. But time and a better initialisation do most of what reading did, without any text. (Which doesn't prove that reading, too, works by giving a better start.) He, Girshick and Dollár (2019) found the same in vision: trained for longer, and with norms that suit, networks from scratch catch up, unless there is very little to learn from.
+# **13 points, 8, and now 1.8 ± 1.4: we can't tell.** No single step can be told from chance, both together are a hint. Above 95 % are now nine of the twelve from scratch, and all twelve that are pre-trained. So near to the ceiling, that needn't be the same: errors are still twice as many from scratch. But time, wider first weights and pre-norm do most of what reading did, without any text. (Which doesn't prove that reading, too, works by giving a better start.) He, Girshick and Dollár (2019) found the same in vision: trained for longer, and with norms that suit, networks from scratch catch up, unless there is very little to learn from.
 #
-# Put the other way round, that is what pre-training buys here. With half the steps and an initialisation that nobody had to choose, it gets 97.5 %, level with the 96.4 of the best networks from scratch.
+# Put the other way round, that is what pre-training buys here. With half the steps, and with BERT's start as it is, it gets 97.5 %, and the best networks from scratch 96.4: 1.1 ± 1.4 apart, can't tell.
 #
-# Here is one of these, with half the steps. It takes a minute. (Seed 1, neither the best nor the worst of four that we tried. Four recorded ones, with other draws of dropout, got 78 to 97 %.)
+# Here is one of these, with half the steps. It takes a minute. (Seed 1, neither the best nor the worst of four that we tried. Four recorded ones, with other draws of dropout, got 78 to 97 %, on average 91.)
 
 # %% tags=["nbval-ignore-output"]
-better = {"std": 0.18, "norm_first": True, **strong}
-beginner = learn_labels(1, steps=6000, **better)
+beginner = learn_labels(1, steps=6000, std=0.18, norm_first=True, **strong)
 print(f"from scratch, better start: {accuracy(beginner, test):.0f} % of the test right")
 ask(beginner)
 
 # %% [markdown]
-# **Before you say that pre-training pays, ask what its baseline lacks.** Ours lacked regularisation, time, and a better start. That says little about text which holds more than the labels do. Our statements have 72 words; GPT-1 and BERT read far more than any task could tell them.
+# **Before you say that pre-training pays, ask what its baseline lacks.** Ours lacked regularisation, time, and a better start. (We stopped strengthening it when the gap was gone, which is a choice, too.) That says little about text which holds more than the labels do. Our statements have 72 words; GPT-1 and BERT read far more than any task could tell them.
 #
-# <details><summary>Caveats</summary>We stopped strengthening the baseline when the gap was gone; the pre-trained never had a learning rate of their own for the labels, or a start chosen for them. Dropout, weight decay, rate and steps were chosen for both kinds together, on four seeds. If each kind gets its own dropout, 0.1 from scratch, the gain of 10h.3 is 18.9 points, where the common one gives 17.3 in the same four seeds. Our 272 labels were chosen evenly; with a random choice, results would vary more. Nobody with 272 labels can spare another 512 for validation (Perez, Kiela and Cho 2021). Of eight runs from scratch as in 10h.3, the one that validation prefers gets 97.5 % on average, at eight times the price. What 12,000 steps, or a better start, do with more labels or with own text, wasn't run. ± is a little too large, for each of the two errors includes part of the other; and with this many comparisons, some will be hints by chance. Texts with a reaction give the outcome away, but the 17 points don't come from them: without these, it is 16.2 ± 4.6. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
+# <details><summary>Caveats</summary>The pre-trained never had a learning rate of their own for the labels, or a start chosen for them. Dropout, weight decay, rate and steps were chosen for both kinds together, on four seeds. If each kind gets its own dropout, 0.1 from scratch, the gain of 10h.3 is 18.9 points, where the common one gives 17.3 in the same four seeds. Our 272 labels were chosen evenly; with a random choice, results would vary more. Nobody with 272 labels can spare another 512 for validation (Perez, Kiela and Cho 2021). Of eight runs from scratch as in 10h.3, the one that validation prefers gets 97.5 % on average, at eight times the price. What 12,000 steps, or a better start, do with more labels or with own text, wasn't run. ± is a little too large, for each of the two errors includes part of the other; and with this many comparisons, some will be hints by chance. Texts with a reaction give the outcome away, but the 17 points don't come from them: without these, it is 16.2 ± 4.6. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 #
 # ## What you now have
 
 # %% [markdown]
-# - **When does pre-training pay?** While its baseline lacks something. With 272 labels it brings 17 points over a plain network, 13 if both are regularised, 8 if both also take 12,000 steps, and 1.8 ± 1.4, so we can't tell, if both also start better.
-# - **Where do the points come from?** The 17 from other text. Of the 13, with regularisation, twelve are there if a network reads only the statements that it has labels for.
+# - **When does pre-training pay?** While its baseline lacks something. With 272 labels it brings 17 points over a plain network, 13 if both are regularised, 8 if both also take 12,000 steps, and 1.8 ± 1.4, so we can't tell, if both also start better. In errors, from scratch makes 2.6, then 6.2, 5.1, and at last 2.0 times as many.
+# - **Where do the points come from?** Of the 17, 14.6 from other text. Of the 13, with regularisation, twelve are there if a network reads only the statements that it has labels for.
 # - Two ways to be wrong about it: to stop when the training loss is near zero, and see 5 points; to give the baseline less than it needs, and see 17.
 
 # %% [markdown] tags=["exercise"]
@@ -620,4 +621,4 @@ ask(beginner)
 # > <details><summary>What we found</summary>Over 12,000 steps, 90.4 %, own text gains 6.2 ± 3.5; over those that also start better, 96.4 %, 0.1 ± 1.3. About neither can we tell. So reading its own texts takes a network from scratch as far as twice the steps and a better initialisation do, and no more that we could see. Unfair to own text is that it had only 6,000 steps, and the old start. With the new start and 12,000 steps it wasn't run: would it stay ahead? Near 100 %, this test couldn't show much.</details>
 
 # %% [markdown]
-# **What still fails.** *Nobody found the soup burnt today*: of such statements the networks from scratch got 33 % at the beginning, 47 regularised, 69 with 12,000 steps, and 87 with a better start, too; the pre-trained, 96. But take the shortcut of lesson 10g: after an opposite reaction, as in *it was a dry cake so people smiled*, the pre-trained of 10h.3 go by the fact in some 90 % of cases. In *people smiled because it was a dry cake*, in 4. They go by whatever comes first, or by *so* and *because*. How would you tell which?
+# **What still fails.** *Nobody found the soup burnt today*: of such statements the networks from scratch got 33 % at the beginning, 47 regularised, 69 with 12,000 steps, and 87 with a better start as well; the pre-trained 43, 94, 96 and 96. But take the shortcut of lesson 10g: after an opposite reaction, as in *it was a dry cake so people smiled*, the pre-trained of 10h.3 go by the fact in some 90 % of cases. In *people smiled because it was a dry cake*, in 4. They go by whatever comes first, or by *so* and *because*. How would you tell which?
