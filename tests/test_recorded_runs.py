@@ -828,7 +828,7 @@ def test_what_10g_states_of_networks_that_learn_272_labels():
     ],
 )
 def test_what_is_gained_by_reading_first(files, before, after, gain):
-    """With twelve seeds: the table of 10h.5, and the two poolings that 10g.3 names."""
+    """With twelve seeds: the table of 10h.4, and the two poolings that 10g.3 names."""
     scratch, text = (_right(files.format(f"causal{k}")) for k in ("", "-pre-trained"))
     means = [found.mean().item() for found in (scratch, text)]
     assert means == pytest.approx([before, after], abs=0.05)
@@ -854,7 +854,7 @@ def _apart_in_all(better, worse):
 
 
 def test_what_reading_only_the_labelled_statements_brings():
-    """What 10h.4 states: with dropout nearly all of the gain, and without it hardly any."""
+    """What 10h.5 states: with dropout nearly all of the gain, and without it hardly any."""
     scratch, own, all_texts = (
         _right(f"272-6000-causal{kind}-mean-regularised")
         for kind in ("", "-pre-trained-labelled", "-pre-trained")
@@ -954,7 +954,7 @@ def test_how_sure_it_is_that_regularisation_changes_a_gain(kind, apart):
 
 
 def test_without_dropout_it_takes_the_other_texts():
-    """What 10h.4 states: without, all texts instead of the 272 bring a lead."""
+    """What 10h.5 states: without, all texts instead of the 272 bring a lead."""
     all_texts, own = (
         _right(f"272-6000-causal-pre-trained{kind}-mean") for kind in ("", "-labelled")
     )
@@ -970,7 +970,7 @@ def test_the_other_statements_have_no_template_that_the_labelled_lack():
 
 
 def test_the_words_of_all_statements_occur_in_the_labelled_ones():
-    """What 10h.4 states: 72, and some ten in a statement."""
+    """What 10h.5 states: 72, and some ten in a statement."""
     train, _, test = statements()
     words = [{word for one in part for word in one.text.split()} for part in (train, train[::8])]
     assert words[0] == words[1]
@@ -1032,7 +1032,7 @@ def test_with_the_last_token_and_all_labels_reading_seems_to_bring_twelve_points
 
 
 def test_with_twice_as_many_steps_the_rival_is_nearly_as_good():
-    """What 10h.3 states of 12,000 steps: 7.7 points, a hint; seven are good, and one gets 68."""
+    """What 10h.6 states of 12,000 steps: 7.7 points, a hint; seven are good, and one gets 68."""
     scratch, text = (f"272-12000-causal{start}-mean-regularised" for start in ("", "-pre-trained"))
     gain, error = _apart_in_all(text, scratch)
     assert [gain, error] == pytest.approx([7.7, 3.8], abs=0.05)
@@ -1266,13 +1266,13 @@ def test_reading_is_ahead_if_each_kind_has_the_steps_that_validation_prefers():
 
 def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
     """What 10h begins with: 272 labels, from scratch, by either pooling."""
-    for end, expected in (("", 23.3), ("-mean", 33.2), ("-pre-trained-mean", 43)):
+    for end, expected in (("", 23.3), ("-mean", 33.2), ("-pre-trained-mean", 43.0)):
         right = _right(f"272-1000-causal{end}", what="nobody found the {s} {o} {t} .")
-        assert right.mean().item() == pytest.approx(expected, abs=0.5 if expected == 43 else 0.05)
+        assert right.mean().item() == pytest.approx(expected, abs=0.05)
 
 
 def test_how_sure_it_is_how_many_labels_do_as_much_as_text():
-    """What 10h.5 states: 520, or 474 to 649, and that after 544 the test is saturated."""
+    """What 10h.4 states: 520, or 474 to 649, and that after 544 the test is saturated."""
     runs = {272: "272-6000-", 544: "544-6000-", 1088: "1088-6000-", 2176: "2176-6000-"}
     forms = sorted({one.template for one in statements()[2]})
     scratch, text = (
