@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit import data
-from coursekit.data.statements import REACTIONS, statements
+from coursekit.data.statements import DOMAINS, REACTIONS, statements
 from coursekit.data.text import NAMES
 from coursekit.evaluate.curve import bootstrap_labels, labels_for
 from coursekit.evaluate.seeds import compare_means, compare_seeds, judge, mean_over_groups
@@ -29,8 +29,8 @@ from coursekit.notebook.recorded import recorded_folder
 from tests.lessons import define
 from tools import record as recording
 from tools.__main__ import main
-from tools.recipes import CHOSEN, FIRST, KINDS, RECIPES, STARTS, VARIED, Recipe
-from tools.recipes.brief import Brief, Long, Regularised, Rescaled
+from tools.recipes import CHOSEN, FIRST, KINDS, RECIPES, STARTS, THINNED, VARIED, Recipe
+from tools.recipes.brief import Brief, Long, Regularised, Rescaled, Thinned
 from tools.recipes.labels import FineTuned
 from tools.recipes.names import NormalisedNetwork, StartedNetwork
 from tools.record import (
@@ -309,30 +309,49 @@ def test_a_short_run_is_trained_by_the_loop_of_its_lesson(
     assert run.result()["right"] == lesson["accuracy"](model, lesson["test"])
 
 
-@pytest.mark.parametrize("reading", ["quiet", "labelled"])
-def test_pre_training_can_read_some_of_the_texts(monkeypatch, reading):
-    monkeypatch.setattr(Long, "PRE_TRAINING", 12)
-    lesson = define("10h")
-    train, told = lesson["train"], {one for some in REACTIONS for one in some}
-    quiet = [one for one in train if not any(reaction in one.text for reaction in told)]
-    parts = {"quiet": quiet, "labelled": train[::8]}
-    assert (len(quiet), len(train)) == (1536, 2176)
-    encoder = lesson["pretrain"](3, steps=12, part=parts[reading])
-    model = lesson["learn_labels"](3, encoder, steps=14)
-    recipe = RECIPES[f"labels-272-6000-causal-pre-trained-{reading}-mean-3"]
+@pytest.mark.parametrize("name", THINNED)
+def test_a_run_can_learn_fewer_labels_and_read_fewer_texts(monkeypatch, name):
+    """Those of 10h.4 and of exercise 10h.3, as the lesson's functions make them."""
+    monkeypatch.setattr(Thinned, "PRE_TRAINING", 12)
+    monkeypatch.setattr(Thinned, "DROPOUT", 0.0)  # its draws go by how far texts are padded
+    lesson, told = define("10h"), {one for some in REACTIONS for one in some}
+    labels, texts = int(name.split("-")[0]), lesson["train"]
+    part = lesson["keep"](272 // labels)
+    if "elsewhere" in name:
+        part = [one for one in lesson["few"] if one not in part]
+    if "labelled" in name:
+        texts = part
+    elif "quiet" in name:
+        texts = [one for one in texts if not any(reaction in one.text for reaction in told)]
+        assert (len(texts), len(lesson["train"])) == (1536, 2176)
+    options = {"std": 0.18, "norm_first": True, "decay": 0.1}
+    start = lesson["pretrain"](3, steps=12, part=texts, **options) if "pre" in name else None
+    model = lesson["learn_labels"](3, start, steps=14 if start else 26, part=part, **options)
+    recipe = RECIPES[f"labels-{name}-mean-regularised-norm-first-wide-3"]
     run = begin(replace(recipe, options=recipe.options | {"steps": 26}), torch.device("cpu"))
     for _ in range(26):
         run.step()
-    assert_close(run.classifier.state_dict(), model.state_dict(), rtol=0, atol=0)
-    x, y = lesson["read"](train[::8])
+    for key, one in run.classifier.state_dict().items():  # texts are padded further
+        assert_close(one, model.state_dict()[key], rtol=0, atol=1e-5)
+    x, y = lesson["read"](part)
     with torch.no_grad():
-        assert run.result()["train"] == pytest.approx(
-            F.cross_entropy(model(*x), y).item(), rel=1e-5
-        )
+        expected = F.cross_entropy(model(*x), y).item()
+    assert run.result()["train"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_fewer_labels_are_as_many_of_each_template_and_outcome(n):
+    lesson = define("10h")
+    part, words = lesson["keep"](n), {word for one in lesson["train"] for word in one.text.split()}
+    counts = Counter((one.template, one.label) for one in part)
+    assert set(counts.values()) == {4 // n}
+    assert len(counts) == 34 * 2
+    assert {one.domain for one in part} == {*DOMAINS}
+    assert {word for one in part for word in one.text.split()} == words
 
 
 def test_a_long_run_takes_a_third_of_its_steps_for_pre_training():
-    for steps, end in ((3000, ""), (6000, ""), (6000, "-quiet"), (12000, "")):
+    for steps, end in ((3000, ""), (6000, ""), (12000, "")):
         recipe = RECIPES[f"labels-272-{steps}-causal-pre-trained{end}-mean-3"]
         run = begin(recipe, torch.device("cpu"))
         assert (run.pre_training, run.steps, recipe.steps) == (steps // 3, steps, steps)
@@ -818,9 +837,6 @@ def test_what_10g_states_of_networks_that_learn_272_labels():
     ("files", "before", "after", "gain"),
     [
         ("272-6000-{}-mean-regularised", 84.4, 97.5, (13.1, 3.2)),
-        ("544-6000-{}-mean-regularised", 98.4, 99.8, (1.4, 0.5)),
-        ("1088-6000-{}-mean-regularised", 99.5, 100.0, (0.5, 0.4)),
-        ("2176-6000-{}-mean-regularised", 100.0, 100.0, (-0.03, 0.04)),
         ("272-1000-{}-mean", 69.0, 74.2, (5.1, 2.2)),
         ("2176-1000-{}-mean", 93.4, 93.6, (0.2, 2.0)),
         ("272-6000-{}-mean", 72.6, 89.7, (17.0, 2.7)),
@@ -828,7 +844,7 @@ def test_what_10g_states_of_networks_that_learn_272_labels():
     ],
 )
 def test_what_is_gained_by_reading_first(files, before, after, gain):
-    """With twelve seeds: the table of 10h.4, and the two poolings that 10g.3 names."""
+    """With twelve seeds: what 10h.1 to 10h.3 print, and the two poolings that 10g.3 names."""
     scratch, text = (_right(files.format(f"causal{k}")) for k in ("", "-pre-trained"))
     means = [found.mean().item() for found in (scratch, text)]
     assert means == pytest.approx([before, after], abs=0.05)
@@ -853,26 +869,6 @@ def _apart_in_all(better, worse):
     return [ahead, math.hypot(over_seeds, mean_over_groups((after - before).mean(0), forms)[1])]
 
 
-def test_what_reading_only_the_labelled_statements_brings():
-    """What 10h.5 states: with dropout nearly all of the gain, and without it hardly any."""
-    scratch, own, all_texts = (
-        _right(f"272-6000-causal{kind}-mean-regularised")
-        for kind in ("", "-pre-trained-labelled", "-pre-trained")
-    )
-    assert own.mean().item() == pytest.approx(96.5, abs=0.05)
-    assert 100 - own.mean().item() == pytest.approx(3.5, abs=0.06)
-    assert _apart(own, scratch) == pytest.approx([12.2, 3.1], abs=0.05)
-    assert _apart(all_texts, own) == pytest.approx([0.9, 0.6], abs=0.05)
-    without = _right("272-6000-causal-pre-trained-labelled-mean")
-    assert _apart(without, _right("272-6000-causal-mean")) == pytest.approx([2.4, 3.7], abs=0.05)
-    few = statements()[0][::8]
-    by_heart = math.log(272) * 272 / sum(len(one.text.split()) for one in few)
-    assert by_heart == pytest.approx(0.54, abs=0.005)  # nats a word to tell which one it is
-    names = [f"labels-272-6000-causal-pre-trained-labelled-mean-{seed}" for seed in range(12)]
-    known = sum(read_record(name, FOLDER).mean_losses[19] for name in names) / 12
-    assert known == pytest.approx(0.554, abs=0.003)
-
-
 def _of_forms(run):
     """Return how often the twelve networks of a kind are right: (seeds, templates), and those."""
     forms = sorted({one.template for one in statements()[2]})
@@ -885,7 +881,6 @@ def _of_forms(run):
         ("272-1000-causal-pre-trained-mean", "272-1000-causal-mean", 1.9),
         ("272-6000-causal-pre-trained-mean", "272-6000-causal-mean", 3.6),
         ("272-6000-causal-pre-trained-mean-regularised", "272-6000-causal-mean-regularised", 3.9),
-        ("544-6000-causal-pre-trained-mean-regularised", "544-6000-causal-mean-regularised", 0.3),
         ("2176-1000-causal-pre-trained", "2176-1000-causal", 5.5),
         ("2176-1000-causal-pre-trained-mean", "2176-1000-causal-mean", 1.3),
     ],
@@ -914,70 +909,13 @@ def test_how_sure_the_gain_is_over_both_at_once():
     assert torch.tensor(found).std().item() == pytest.approx(printed, rel=0.08)
 
 
-def test_the_next_words_were_not_learned_after_500_steps():
-    """The loss of reading: the mean of its last hundred steps."""
-    found = []
-    for steps, blocks in ((1000, 5), (6000, 20)):
-        names = [f"labels-272-{steps}-causal-pre-trained-mean-{seed}" for seed in range(12)]
-        losses = [read_record(name, FOLDER).mean_losses[blocks - 1] for name in names]
-        found.append(sum(losses) / 12)
-    assert found == pytest.approx([1.08, 0.92], abs=0.005)
-    words = sum(len(one.text.split()) for one in statements()[0])
-    assert math.log(2176) * 2176 / words == pytest.approx(0.744, abs=0.003)  # by heart
-
-
-def test_how_much_of_the_gain_three_templates_make_up():
-    """What 10h.3 states: the parts of the 13 points."""
-    after, forms = _of_forms("272-6000-causal-pre-trained-mean-regularised")
-    gains = (after - _of_forms("272-6000-causal-mean-regularised")[0]).mean(0)
-    three = gains.topk(3)
-    assert {forms[i] for i in three.indices} == {
-        "nobody found the {s} {o} {t} .",
-        "it was not a {o} {s} {t} .",
-        "{t} it was a {x} {s} .",
-    }
-    assert (three.values.sum() / gains.sum()).item() == pytest.approx(0.62, abs=0.005)
-
-
-@pytest.mark.parametrize(
-    ("kind", "apart"), [("", [-3.9, 4.5]), ("-labelled", [9.8, 5.9])], ids=["all", "own"]
-)
-def test_how_sure_it_is_that_regularisation_changes_a_gain(kind, apart):
-    """Of two gains, with seeds and templates together: can't tell, so 10h doesn't say it."""
-    gains = []
-    for end in ("-regularised", ""):
-        after, forms = _of_forms(f"272-6000-causal-pre-trained{kind}-mean{end}")
-        gains.append(after - _of_forms(f"272-6000-causal-mean{end}")[0])
-    ahead, over_seeds = _apart(*(gain.mean(1) for gain in gains))
-    over_forms = mean_over_groups((gains[0] - gains[1]).mean(0), forms)[1]
-    assert [ahead, math.hypot(over_seeds, over_forms)] == pytest.approx(apart, abs=0.06)
-
-
-def test_without_dropout_it_takes_the_other_texts():
-    """What 10h.5 states: without, all texts instead of the 272 bring a lead."""
-    all_texts, own = (
-        _right(f"272-6000-causal-pre-trained{kind}-mean") for kind in ("", "-labelled")
-    )
-    assert [one.mean().item() for one in (own, all_texts)] == pytest.approx([75.1, 89.7], abs=0.05)
-    assert _apart(all_texts, own) == pytest.approx([14.6, 2.4], abs=0.06)
-    runs = (f"272-6000-causal-pre-trained{kind}-mean" for kind in ("", "-labelled"))
-    assert _apart_in_all(*runs) == pytest.approx([14.6, 3.3], abs=0.05)
-
-
-def test_the_other_statements_have_no_template_that_the_labelled_lack():
-    train = statements()[0]
-    assert {one.template for one in train} == {one.template for one in train[::8]}
-
-
 def test_the_words_of_all_statements_occur_in_the_labelled_ones():
-    """What 10h.5 states: 72, and some ten in a statement."""
+    """What 10h.4 states: 72."""
     train, _, test = statements()
     words = [{word for one in part for word in one.text.split()} for part in (train, train[::8])]
     assert words[0] == words[1]
     assert {word for one in test for word in one.text.split()} == words[0]
     assert len(words[0]) == 72
-    lengths = [len(one.text.split()) for one in train]
-    assert sum(lengths) / len(lengths) == pytest.approx(10.3, abs=0.05)
 
 
 def test_validation_prefers_networks_with_dropout():
@@ -1016,23 +954,14 @@ def test_from_scratch_it_is_a_lottery_in_each_setting():
     assert common.item() == pytest.approx(17.3, abs=0.05)
 
 
-def test_the_gain_does_not_come_from_texts_that_tell():
-    """What the caveats of 10h state: without dropout, of reading no text with a reaction."""
-    found = _right("272-6000-causal-pre-trained-quiet-mean")
-    expected = [16.2, 3.3]
-    assert _apart(found, _right("272-6000-causal-mean")) == pytest.approx(expected, abs=0.05)
-    runs = "272-6000-causal-pre-trained-quiet-mean", "272-6000-causal-mean"
-    assert _apart_in_all(*runs) == pytest.approx([16.2, 4.6], abs=0.05)
-
-
 def test_with_the_last_token_and_all_labels_reading_seems_to_bring_twelve_points():
     """But with both errors we can't tell, and with the mean it is hardly any: tested above."""
     runs = "2176-1000-causal-pre-trained", "2176-1000-causal"
     assert _apart_in_all(*runs) == pytest.approx([12.2, 6.2], abs=0.05)
 
 
-def test_with_twice_as_many_steps_the_rival_is_nearly_as_good():
-    """What 10h.6 states of 12,000 steps: 7.7 points, a hint; seven are good, and one gets 68."""
+def test_with_twice_as_many_steps_the_baseline_is_nearly_as_good():
+    """What 10h.3 states of 12,000 steps: 7.7 points, a hint; seven are good, and one gets 68."""
     scratch, text = (f"272-12000-causal{start}-mean-regularised" for start in ("", "-pre-trained"))
     gain, error = _apart_in_all(text, scratch)
     assert [gain, error] == pytest.approx([7.7, 3.8], abs=0.05)
@@ -1048,14 +977,8 @@ def test_with_twice_as_many_steps_the_rival_is_nearly_as_good():
     assert found == pytest.approx([69, 96], abs=0.5)
 
 
-def test_with_272_other_labels_the_gain_is_the_same():
-    """What 10h.3 states of those, 13.2 points."""
-    runs = [f"272-6000-causal{start}-mean-regularised-elsewhere" for start in ("-pre-trained", "")]
-    assert _apart_in_all(*runs) == pytest.approx([13.2, 4.5], abs=0.06)
-
-
 def test_validation_prefers_norms_first_and_wider_first_weights():
-    """What 10h.6 prints of four seeds from scratch."""
+    """What 10h.3 prints of four seeds from scratch."""
     runs = [f"272-6000-causal-mean-regularised{end}" for end in ("", *(f"-{n}" for n in STARTS))]
     found = [_right(run, seeds=4, what="validation").mean().item() for run in runs]
     assert found == pytest.approx([85.9, 85.7, 89.8, 93.2], abs=0.06)
@@ -1065,7 +988,7 @@ def test_validation_prefers_norms_first_and_wider_first_weights():
 
 
 def test_with_a_better_start_and_12000_steps_hardly_anything_is_left():
-    """What 10h.6 states: 1.8 points, can't tell."""
+    """What 10h.3 states: 1.8 points, can't tell."""
     run = "272-12000-causal{}-mean-regularised-norm-first-wide"
     gain, error = _apart_in_all(*(run.format(start) for start in ("-pre-trained", "")))
     assert [gain, error] == pytest.approx([1.8, 1.4], abs=0.05)
@@ -1081,49 +1004,102 @@ def test_with_a_better_start_and_12000_steps_hardly_anything_is_left():
     assert best == pytest.approx([1.1, 1.4], abs=0.05)  # with half the steps and the old start
 
 
+def _thinned(name, seeds=12):
+    """Return how often networks with fewer than 272 labels are right: (seeds, templates)."""
+    forms = sorted({one.template for one in statements()[2]})
+    run = f"labels-{name}-mean-regularised-norm-first-wide"
+    return read_results(run, forms, seeds=seeds)
+
+
+def _ahead(after, before):
+    """Return a gain, and its error over seeds and templates together."""
+    gain, over_seeds = _apart(after.mean(1), before.mean(1))
+    by_form = (after - before).mean(0)
+    return [gain, math.hypot(over_seeds, by_form.std().item() / len(by_form) ** 0.5)]
+
+
+def test_with_136_labels_reading_is_ahead_of_the_strongest_baseline():
+    """What 10h.4 states: 15 points, a lead; which networks are good, and what isn't."""
+    scratch, text = (_thinned(f"136-12000-causal{start}") for start in ("", "-pre-trained"))
+    assert [one.mean().item() for one in (scratch, text)] == pytest.approx([67.3, 82.5], abs=0.05)
+    found = _ahead(text, scratch)
+    assert found == pytest.approx([15.2, 4.5], abs=0.05)
+    assert judge(*found) == "a lead"
+    ends = [[one.mean(1).min().item(), one.mean(1).max().item()] for one in (scratch, text)]
+    assert [*ends[0], *ends[1]] == pytest.approx([61, 76, 66, 95], abs=0.5)
+    for start in ("", "-pre-trained"):
+        run = f"136-12000-causal{start}-mean-regularised-norm-first-wide"
+        assert _right(run, what="train").max() < 1e-5
+    found = _ahead(*(_thinned(f"136-12000-elsewhere-causal{k}") for k in ("-pre-trained", "")))
+    assert found == pytest.approx([15.0, 3.9], abs=0.05)
+    assert judge(*found) == "a lead"
+    found = _ahead(*(_thinned(f"68-12000-causal{k}", 4) for k in ("-pre-trained", "")))
+    assert found == pytest.approx([-2.9, 1.7], abs=0.05)
+    assert judge(*found) == "can't tell"
+    forms = sorted({one.template for one in statements()[2]})
+    for form, expected in (
+        ("nobody found the {s} {o} {t} .", [34, 60.5]),
+        ("{t} it was a {x} {s} .", [44, 62]),
+    ):
+        right = [one[:, forms.index(form)].mean().item() for one in (scratch, text)]
+        assert right == pytest.approx(expected, abs=0.5)
+
+
+def test_another_line_between_two_points_gives_another_number_of_labels():
+    """What 10h.4 states: 195, or 166 to 228, over the logarithm, and 207 over the number itself."""
+    scratch = [_thinned(f"{n}-12000-causal", 4 if n == 68 else 12) for n in (68, 136)]
+    scratch.append(_of_forms("272-12000-causal-mean-regularised-norm-first-wide")[0])
+    text = _thinned("136-12000-causal-pre-trained")
+    means = [one.mean().item() for one in scratch]
+    assert labels_for(text.mean().item(), [68, 136, 272], means) == pytest.approx(195, abs=0.5)
+    part = (text.mean().item() - means[1]) / (means[2] - means[1])
+    assert 136 + 136 * part == pytest.approx(207, abs=0.5)
+    low, high = bootstrap_labels(text, [68, 136, 272], scratch, draws=4000, seed=1)
+    assert (low, high) == (pytest.approx(166, abs=4), pytest.approx(228, abs=4))
+
+
+def test_which_text_it_takes_with_136_labels():
+    """What exercise 10h.3 found."""
+    scratch, own, quiet, text = (
+        _thinned(f"136-12000-causal{start}")
+        for start in ("", "-pre-trained-labelled", "-pre-trained-quiet", "-pre-trained")
+    )
+    assert [one.mean().item() for one in (own, quiet)] == pytest.approx([72.4, 80.9], abs=0.05)
+    for pair, expected, verdict in (
+        ((own, scratch), [5.1, 2.9], "can't tell"),
+        ((text, own), [10.0, 4.2], "a hint"),
+        ((quiet, scratch), [13.6, 4.4], "a lead"),
+        ((text, quiet), [1.6, 4.9], "can't tell"),
+    ):
+        assert _ahead(*pair) == pytest.approx(expected, abs=0.06)
+        assert judge(*_ahead(*pair)) == verdict
+
+
 def test_how_sure_it_is_that_a_stronger_baseline_takes_the_gain():
-    """What 10h.6 prints of its three rows, and states of the networks above 95 per cent."""
-    gains, above, errors = [], [], []
-    for steps, end in ((6000, ""), (12000, ""), (12000, "-norm-first-wide")):
-        runs = [f"272-{steps}-causal{k}-mean-regularised{end}" for k in ("-pre-trained", "")]
+    """What 10h.3 prints: no single step, but all of them."""
+    gains = []
+    for steps, end in (
+        (6000, ""),
+        (6000, "-regularised"),
+        (12000, "-regularised"),
+        (12000, "-regularised-norm-first-wide"),
+    ):
+        runs = [f"272-{steps}-causal{k}-mean{end}" for k in ("-pre-trained", "")]
         (after, forms), (before, _) = map(_of_forms, runs)
         gains.append(after - before)
-        above.append([int((one.mean(1) > 95).sum()) for one in (before, after)])
-        errors.append(((100 - before.mean()) / (100 - after.mean())).item())
-    for a, b, expected in ((0, 1, [5.4, 4.9]), (1, 2, [6.0, 3.9]), (0, 2, [11.4, 4.9])):
+    for a, b, expected in (
+        (0, 1, [3.9, 4.5]),
+        (1, 2, [5.4, 4.9]),
+        (2, 3, [6.0, 3.9]),
+        (0, 3, [15.3, 4.1]),
+    ):
         less, over_seeds = _apart(gains[a].mean(1), gains[b].mean(1))
         over_forms = mean_over_groups((gains[a] - gains[b]).mean(0), forms)[1]
         assert [less, math.hypot(over_seeds, over_forms)] == pytest.approx(expected, abs=0.05)
-    assert above == [[3, 11], [7, 12], [9, 12]]
-    assert errors == pytest.approx([6.2, 5.1, 2.0], abs=0.05)
-
-
-def test_what_own_text_gains_over_stronger_baselines():
-    """What exercise 10h.3 found."""
-    own = "272-6000-causal-pre-trained-labelled-mean-regularised"
-    for end, expected in (("", [6.2, 3.5]), ("-norm-first-wide", [0.1, 1.3])):
-        found = _apart_in_all(own, f"272-12000-causal-mean-regularised{end}")
-        assert found == pytest.approx(expected, abs=0.05)
-        assert judge(*found) == "can't tell"
-
-
-def test_from_scratch_at_a_high_rate_most_do_not_fit_their_labels():
-    """What 10h.3 states of the hollow dots: that tells bad from good there, and only there."""
-    run = "272-6000-causal-mean-regularised-fast"
-    fits, right = _right(run, what="train") < 0.01, _right(run)
-    assert fits.sum() == 5
-    assert right[fits].min() > 90
-    assert right[fits].mean().item() == pytest.approx(95.7, abs=0.05)
-    assert right[~fits].max() < 70
-    for end, seeds in (("-less", 4), ("", 12), ("-slow", 4)):
-        assert _right(f"272-6000-causal-mean-regularised{end}", seeds, "train").max() < 0.01
-    more = "272-6000-causal-mean-regularised-more"
-    assert (_right(more, 4, "train") < 0.01).sum() == 3
-    assert _right(more, 4).max() < 80
 
 
 def test_the_best_of_eight_from_scratch_is_level_with_one_that_is_pre_trained():
-    """What the caveats of 10h state, 97.5; and of a choice by the labels' loss instead."""
+    """What 10h.3 states: 97.4 by the labels' loss; chosen by validation it would be as much."""
     run = "272-6000-causal-mean-regularised"
     right = _right(run).tolist()
     for by, sign, found in (
@@ -1173,7 +1149,6 @@ def test_what_5000_more_steps_bring_with_272_labels():
     [
         ("causal-mean-regularised", 0.2),
         ("causal-pre-trained-mean-regularised", 0.2),
-        ("causal-pre-trained-labelled-mean-regularised", 0.2),
         ("causal-mean-regularised-more", 0.4),
         ("causal-pre-trained-mean-regularised-less", 0.1),
     ],
@@ -1203,7 +1178,7 @@ def test_of_12000_steps_a_regularised_run_reads_for_a_third():
 @pytest.mark.parametrize("start", ["", "-pre-trained"])
 @pytest.mark.parametrize("name", STARTS)
 def test_a_run_can_have_other_first_weights(monkeypatch, name, start):
-    """Those of 10h.6, as the lesson's functions draw them."""
+    """Those of 10h.3, as the lesson's functions draw them."""
     monkeypatch.setattr(Rescaled, "PRE_TRAINING", 12)
     monkeypatch.setattr(Regularised, "DROPOUT", 0.0)
     lesson, options = define("10h"), STARTS[name]
@@ -1217,28 +1192,6 @@ def test_a_run_can_have_other_first_weights(monkeypatch, name, start):
         run.step()
     assert_close(run.classifier.state_dict(), model.state_dict(), rtol=0, atol=0)
     assert model.encoder.blocks[0].norm_first == options["norm_first"]
-
-
-def test_a_run_can_learn_other_labels(monkeypatch):
-    """The other 272 that 10h names: as many of each template and label, and none in common."""
-    lesson = define("10h")
-    part, few = lesson["train"][4::8], lesson["few"]
-    for key in ("template", "label"):
-        counts = [Counter(getattr(one, key) for one in some) for some in (part, few)]
-        assert counts[0] == counts[1]
-    assert not {one.text for one in part} & {one.text for one in few}
-    monkeypatch.setattr(Regularised, "DROPOUT", 0.0)  # its draws go by how far texts are padded
-    model = lesson["learn_labels"](3, steps=20, part=part, decay=0.1)
-    recipe = RECIPES["labels-272-6000-causal-mean-regularised-elsewhere-3"]
-    run = begin(replace(recipe, options=recipe.options | {"steps": 20}), torch.device("cpu"))
-    for _ in range(20):
-        run.step()
-    x, y = lesson["read"](part)
-    with torch.no_grad():  # in another order of summing, for all statements are padded to more
-        logits, expected = model(*x), F.cross_entropy(model(*x), y).item()
-        assert_close(run.classifier.eval()(*x), logits, rtol=0, atol=1e-4)
-    assert logits.std(0).min() > 0.01  # so they tell statements apart
-    assert run.result()["train"] == pytest.approx(expected, rel=1e-4)
 
 
 def test_twice_as_many_steps_bring_no_more():
@@ -1269,29 +1222,6 @@ def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
     for end, expected in (("", 23.3), ("-mean", 33.2), ("-pre-trained-mean", 43.0)):
         right = _right(f"272-1000-causal{end}", what="nobody found the {s} {o} {t} .")
         assert right.mean().item() == pytest.approx(expected, abs=0.05)
-
-
-def test_how_sure_it_is_how_many_labels_do_as_much_as_text():
-    """What 10h.4 states: 520, or 474 to 649, and that after 544 the test is saturated."""
-    runs = {272: "272-6000-", 544: "544-6000-", 1088: "1088-6000-", 2176: "2176-6000-"}
-    forms = sorted({one.template for one in statements()[2]})
-    scratch, text = (
-        [
-            read_results(f"labels-{run}causal{k}-mean-regularised", forms, seeds=12)
-            for run in runs.values()
-        ]
-        for k in ("", "-pre-trained")
-    )
-    low, high = bootstrap_labels(text[0], [*runs], scratch, draws=4000, seed=1)
-    means = [one.mean().item() for one in scratch]
-    assert labels_for(text[0].mean().item(), [*runs], means) == pytest.approx(520, abs=0.5)
-    low_more, high_more = bootstrap_labels(text[1], [*runs], scratch, draws=4000, seed=1)
-    assert labels_for(text[1].mean().item(), [*runs], means) == pytest.approx(1742, abs=1)
-    assert (low_more, high_more) == (pytest.approx(878, rel=0.05), math.inf)
-    assert low == pytest.approx(474, abs=6)
-    assert high == pytest.approx(649, abs=25)
-    wrong = [round((100 - one[-1].mean().item()) * 12 * 896 / 100) for one in (scratch, text)]
-    assert wrong == [1, 4]
 
 
 def test_a_run_is_asked_about_each_statement_with_the_opposite_reaction(monkeypatch):
@@ -1330,7 +1260,7 @@ def test_each_part_of_the_training_was_too_short(steps, more):
 
 
 def test_with_dropout_pre_trained_networks_know_every_template():
-    """What 10h.3 prints, and states of the dots."""
+    """What 10h.3 prints and states of its regularised networks."""
     found = {}
     for end in ("", "-regularised"):
         for start in ("", "-pre-trained"):
@@ -1339,11 +1269,9 @@ def test_with_dropout_pre_trained_networks_know_every_template():
     strong = found["causal-pre-trained-mean-regularised"]
     assert strong.mean(0).min() > 93.5
     assert strong.mean(1).min() > 94
-    rival = found["causal-mean-regularised"].mean(1)
-    below = sorted((rival.max() - rival).tolist(), reverse=True)
-    assert below[0] == pytest.approx(36, abs=0.5)
-    assert (below[3], below[4]) == (pytest.approx(20.1, abs=0.05), pytest.approx(19.6, abs=0.05))
-    assert (100 - strong.mean()).item() == pytest.approx(2.5, abs=0.05)
+    scratch = found["causal-mean-regularised"].mean(1)
+    assert scratch.min().item() == pytest.approx(63, abs=0.5)
+    assert ((scratch > 95).sum(), (strong.mean(1) > 95).sum()) == (3, 11)
     nobody = forms.index("nobody found the {s} {o} {t} .")
     right = [found[name][:, nobody].mean().item() for name in found]
     assert [right[0], right[2], right[3]] == pytest.approx([33, 47, 94], abs=0.5)

@@ -1,5 +1,6 @@
 """How sure a lead is, against SciPy and statsmodels."""
 
+import re
 from itertools import permutations
 
 import numpy as np
@@ -11,6 +12,7 @@ from statsmodels.api import OLS
 from coursekit.evaluate.seeds import (
     compare_means,
     compare_seeds,
+    compare_seeds_and_groups,
     judge,
     largest_difference,
     mean_over_groups,
@@ -114,6 +116,37 @@ def test_one_group_has_no_error(n):
 def test_each_value_has_a_group(n):
     with pytest.raises(ValueError, match=f"3 values and {n} groups: name the group of each"):
         mean_over_groups(torch.ones(3), list("abab")[:n])
+
+
+def test_the_error_over_seeds_and_groups_is_how_far_other_draws_of_both_are_apart():
+    """Against 300 draws of forty seeds and five groups, both with effects of their own."""
+    g, found, squares = torch.Generator().manual_seed(0), [], []
+    for _ in range(300):
+        of_seeds, of_groups = 5 * torch.randn(2, 40, 1, generator=g), torch.randn(5, generator=g)
+        a = 80 + of_seeds[0] + 3 * of_groups
+        difference, error = compare_seeds_and_groups(a, a * 0 + 77 + of_seeds[1])
+        found.append(difference)
+        squares.append(error**2)
+    assert np.mean(found) == pytest.approx(3, abs=0.5)  # 1.7 / √300 is 0.1
+    assert np.mean(squares) == pytest.approx(np.var(found), rel=0.2)
+
+
+def test_the_error_over_seeds_and_groups_has_both_parts():
+    a, b = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0))
+    difference, over_seeds = compare_seeds(a.mean(1), b.mean(1))
+    same, over_groups = mean_over_groups((a - b).mean(0), list("abc"))
+    assert difference.item() == pytest.approx(same)
+    expected = same, (over_seeds.item() ** 2 + over_groups**2) ** 0.5
+    assert compare_seeds_and_groups(a, b) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [((1, 3), (1, 3)), ((3, 1), (3, 1)), ((3, 2), (2, 2)), ((3, 2), (3, 4))]
+)
+def test_both_take_two_or_more_of_the_same(a, b):
+    message = re.escape(f"scores of {(a, b)}: two seeds and two groups or more, the same of each")
+    with pytest.raises(ValueError, match=message):
+        compare_seeds_and_groups(torch.ones(a), torch.ones(b))
 
 
 @pytest.mark.parametrize(

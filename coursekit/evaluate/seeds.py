@@ -143,3 +143,32 @@ def mean_over_groups(values: Float[Tensor, " n"], groups: Sequence[str]) -> tupl
         raise ValueError(f"{len(names)} groups: an error takes two or more")
     means = torch.stack([values[[one == name for one in groups]].double().mean() for name in names])
     return means.mean().item(), (means.std() / len(means) ** 0.5).item()
+
+
+def compare_seeds_and_groups(
+    a: Float[Tensor, "S G"], b: Float[Tensor, "R H"]
+) -> tuple[float, float]:
+    """Return the mean of a minus that of b, and its standard error over seeds and groups at once.
+
+    Other seeds would give another difference, and so would questions of other groups. The variances
+    of the two add. Where each answer has chance of its own, both contain it, so the error is rather
+    too large than too small.
+
+    Args:
+        a, b: a score for each of S seeds and G groups, both in the same order.
+
+    Raises:
+        ValueError: if the shapes differ, or there are fewer than two seeds or groups.
+
+    Example:
+        >>> a, b = torch.tensor([[4.0, 10.0], [4.0, 10.0]]), torch.tensor([[0.0, 0.0], [8.0, 8.0]])
+        >>> compare_seeds_and_groups(a, b)
+        (3.0, 5.0)
+    """
+    if a.shape != b.shape or min(a.shape) < 2:
+        shapes = tuple(a.shape), tuple(b.shape)
+        raise ValueError(f"scores of {shapes}: two seeds and two groups or more, the same of each")
+    difference, over_seeds = compare_seeds(a.mean(1), b.mean(1))
+    by_group = (a.double() - b.double()).mean(0)
+    over_groups = by_group.std() / len(by_group) ** 0.5
+    return difference.item(), torch.hypot(over_seeds, over_groups).item()

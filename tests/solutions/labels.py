@@ -603,6 +603,14 @@ def labels_of_the_best_so_far(target, labels, scores):
     return labels_by_loop(target, labels, np.maximum.accumulate(scores).tolist())
 
 
+def labels_where_it_is_above(target, labels, scores):
+    for i, score in enumerate(scores):
+        if score > target or (score == target and i in (0, len(labels) - 1)):
+            some = slice(max(i - 1, 0), i + 1)
+            return labels_by_loop(target, labels[some], scores[some])
+    return math.inf
+
+
 def labels_as_if_rising(target, labels, scores):
     if scores[0] >= target:
         return labels[0]
@@ -913,6 +921,7 @@ ROWS = {
             labels_of_sorted_scores: "(75.0, [30, 70, 200, 1100]",
             labels_of_the_best_so_far: "(80.0, [30, 70, 200, 1100]",
             labels_above_only: "(80.0, [100, 200, 800]",
+            labels_where_it_is_above: "(70.0, [100, 200, 400, 800]",
             labels_as_if_rising: "(83.0, [30, 70, 200, 1100]",
             labels_beyond_the_first: "(55.0, [100, 400]",
             labels_never_below: "(55.0, [100, 400]",

@@ -126,24 +126,6 @@ class RegularisedDouble(Double, Regularised):
     """The same with dropout and more weight decay."""
 
 
-class Elsewhere(Regularised):
-    """The same with the labels of other statements, equally many of each template and label.
-
-    Args:
-        first: the place of the first label that it learns from, below `every`.
-        options: see `Brief`.
-    """
-
-    def __init__(self, *, first: int, **options: Any) -> None:
-        self.first = first
-        super().__init__(**options)
-
-    def _labels(self) -> tuple[Tensor, Tensor, Tensor]:
-        tokens, present, labels = self.train
-        some = slice(self.first, None, self.every)
-        return tokens[some], present[some], labels[some]
-
-
 class Rescaled(Regularised):
     """The same with other first weights.
 
@@ -172,30 +154,30 @@ class RescaledDouble(Double, Rescaled):
     """The same where a third of 12,000 steps may go into pre-training."""
 
 
-class Reading(Long):
-    """The same where pre-training reads only some of the training statements.
+class Thinned(RescaledDouble):
+    """The same with fewer labels, still as many good ones as bad ones of each template.
 
     Args:
-        reading: which: "quiet", those without a reaction, for that tells the outcome; "labelled",
-            those whose labels it learns.
-        options: see `Brief`.
+        thin: of the labels that `every` leaves, four pairs of each template, it learns from one
+            pair in so many; 1, 2 or 4.
+        place: which of them, below `thin`.
+        reading: what pre-training reads: "all" training statements; "quiet", those without a
+            reaction, for that tells the outcome; "labelled", those whose labels it learns.
+        options: see `Rescaled`.
     """
 
-    def __init__(self, *, reading: str, **options: Any) -> None:
+    def __init__(self, *, thin: int, place: int = 0, reading: str = "all", **options: Any) -> None:
+        self.thin, self.place = thin, place
         super().__init__(**options)
-        self.whole, train = self.train, statements()[0]
-        keep = {
-            "quiet": ["{r}" not in one.template for one in train],
-            "labelled": [i % self.every == 0 for i in range(len(train))],
-        }[reading]
-        tokens, present, labels = (one[torch.tensor(keep, device=one.device)] for one in self.whole)
-        self.train = tokens, present, labels
-        self._begin()
+        self.whole = self.train
+        if reading == "quiet":
+            quiet = torch.tensor(["{r}" not in one.template for one in statements()[0]])
+            self.train = tuple(one[quiet.to(one.device)] for one in self.whole)
+        elif reading == "labelled":
+            self.train = self._labels()
 
     def _labels(self) -> tuple[Tensor, Tensor, Tensor]:
-        tokens, present, labels = self.whole
-        return tokens[:: self.every], present[:: self.every], labels[:: self.every]
-
-
-class RegularisedReading(Reading, Regularised):
-    """The same with dropout and more weight decay."""
+        tokens, present, labels = (one[:: self.every] for one in self.whole)
+        row = torch.arange(len(labels), device=labels.device)
+        keep = (row // 2 + self.place) % self.thin == row // 8 % self.thin
+        return tokens[keep], present[keep], labels[keep]
