@@ -617,6 +617,20 @@ def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
 
 
 @pytest.mark.lesson
+def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_smile():
+    """What 10h.3 shows: six words, with 0.42 to 0.52 for the three bad ones, whoever reacts."""
+    room = define("10h")
+    model = room["pretrain"](0, steps=2000, dropout=0.2, decay=0.1)
+    good, bad = (["fresh", "tasty", "tender"], ["burnt", "stale", "dry"])
+    for text in ("people smiled because the soup was", "people grumbled because the soup was"):
+        with torch.no_grad():
+            found = model(*room["encode"](text))[0, len(text.split())].softmax(-1)
+        assert {*found.topk(6).indices.tolist()} == {room["ids"][word] for word in good + bad}
+        parts = [sum(found[room["ids"][word]].item() for word in some) for some in (good, bad)]
+        assert 0.35 < parts[1] / sum(parts) < 0.65
+
+
+@pytest.mark.lesson
 def test_whether_it_turned_out_well_is_hardly_in_the_vectors(lesson):
     """Of 64 labelled statements, by the mean of their vectors; chance is a half."""
     model = lesson["pretrain"](0, lesson["hide_some"])

@@ -146,7 +146,7 @@ def mean_over_groups(values: Float[Tensor, " n"], groups: Sequence[str]) -> tupl
 
 
 def compare_seeds_and_groups(
-    a: Float[Tensor, "S G"], b: Float[Tensor, "R H"]
+    a: Float[Tensor, "S G"], b: Float[Tensor, "_ _"]
 ) -> tuple[float, float]:
     """Return the mean of a minus that of b, and its standard error over seeds and groups at once.
 

@@ -229,4 +229,23 @@ RECIPES |= {
     for name, options in THINNED.items()
     for seed in range(4 if name.startswith("68-") else 12)
 }
+RECIPES |= {  # other settings for the baseline with 136 labels
+    f"labels-136-12000-causal-mean-regularised-norm-first-wide-{name}-{seed}": _brief(
+        seed,
+        12000,
+        code,
+        every=8,
+        rule="attend_past",
+        **THINNED["136-12000-causal"],
+        **VARIED["-mean"],
+        **STARTS["norm-first-wide"],
+        **options,
+    )
+    for name, code, options in (
+        ("less", "ThinnedDropping", {"dropout": 0.1}),
+        ("more", "ThinnedDropping", {"dropout": 0.4}),
+        ("slow", "Thinned", {"lr": 0.002}),
+    )
+    for seed in range(12 if name == "less" else 4)
+}
 """Each recorded run by its name, which is that of its file in notebooks/recorded."""

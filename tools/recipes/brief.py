@@ -181,3 +181,7 @@ class Thinned(RescaledDouble):
         row = torch.arange(len(labels), device=labels.device)
         keep = (row // 2 + self.place) % self.thin == row // 8 % self.thin
         return tokens[keep], present[keep], labels[keep]
+
+
+class ThinnedDropping(Dropping, Thinned):
+    """The same with another dropout."""
