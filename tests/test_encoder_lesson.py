@@ -618,16 +618,18 @@ def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
 
 @pytest.mark.lesson
 def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_smile():
-    """What 10h.3 shows: six words, with 0.42 to 0.52 for the three bad ones, whoever reacts."""
+    """What 10h.3 shows: six words, the three bad ones with as much after either reaction."""
     room = define("10h")
     model = room["pretrain"](0, steps=2000, dropout=0.2, decay=0.1)
-    good, bad = (["fresh", "tasty", "tender"], ["burnt", "stale", "dry"])
+    good, bad, fractions = ["fresh", "tasty", "tender"], ["burnt", "stale", "dry"], []
     for text in ("people smiled because the soup was", "people grumbled because the soup was"):
         with torch.no_grad():
             found = model(*room["encode"](text))[0, len(text.split())].softmax(-1)
         assert {*found.topk(6).indices.tolist()} == {room["ids"][word] for word in good + bad}
         parts = [sum(found[room["ids"][word]].item() for word in some) for some in (good, bad)]
-        assert 0.35 < parts[1] / sum(parts) < 0.65
+        fractions.append(parts[1] / sum(parts))
+    assert fractions == pytest.approx([0.51, 0.51], abs=0.08)
+    assert fractions[0] == pytest.approx(fractions[1], abs=0.05)
 
 
 @pytest.mark.lesson

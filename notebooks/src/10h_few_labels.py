@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10h · When does pre-training pay?
 #
-# *Nobody found the soup burnt today.* Did things turn out well? They did. But the networks of lesson 10g, trained *from scratch* on 272 labels, get some third of such statements right; a coin would get half. More labels would help, but somebody has to write each of them. Text without labels is cheap. Can a network get more out of the same labels if it reads first?
+# *Nobody found the soup burnt today.* Did things turn out well? They did. But the networks of lesson 10g, trained *from scratch* on 272 labels, get about a third of such statements right; a coin would get half. More labels would help, but somebody has to write each of them. Text without labels is cheap. Can a network get more out of the same labels if it reads first?
 #
 # **Afterwards you can** pre-train a network, start another one from its weights, and judge what that gained: over which baseline, how certainly, and what it is worth in labels.
 #
@@ -335,7 +335,7 @@ with torch.no_grad():
         print(f"{text}: {', '.join(likely)}")
 
 # %% [markdown]
-# It knows what a soup can be. It doesn't know which of that makes people smile. So the text tells which words go together, and the labels must tell which are good. Let it learn them. (From scratch, the network with this seed gets 63 %.)
+# It knows what a soup can be. Which of these make people smile the text would tell, too, for its reactions fit; but this network hasn't learned that. Now the labels. (From scratch, the network with this seed gets 63 %.)
 
 # %% tags=["nbval-ignore-output"]
 reader = learn_labels(0, language, steps=4000, **strong)
@@ -414,7 +414,7 @@ ax.set_title("Recorded, 272 labels: the baseline gets what it needs", loc="right
 figure("start", alt="Five rows of dots: the gain is 5 points, then 17, 13, 8, and at last 1.8.")
 
 # %% [markdown]
-# **17 points, then 13, 8, and 1.8 ± 1.4: we can't tell.** No single step can be told from chance, but all together are a lead. So regularisation, time, a larger initialisation and pre-norm do most of what reading did, without any text. *Nobody found the soup burnt* goes from a third to 87 %. (This close to 100 %, the test couldn't show a small gain.) He, Girshick and Dollár (2019) found this in vision: trained for longer, and with suitable normalisation, networks from scratch catch up, *unless there is very little to learn from.*
+# **17 points, then 13, 8, and 1.8 ± 1.4: we can't tell.** No single step can be told from chance, but all together are a lead, in points. (Near 100 % points shrink by themselves, and in log-odds, a scale without a ceiling, not even 17 and 1.8 can be told apart.) So regularisation, time, a larger initialisation and pre-norm do most of what reading did, without any text. *Nobody found the soup burnt* goes from a third to 87 %. He, Girshick and Dollár (2019) found this in vision: trained for longer, and with suitable normalisation, networks from scratch catch up, *unless there is very little to learn from.*
 #
 # ## 10h.4 With half the labels
 #
@@ -448,9 +448,9 @@ show_gain("136 other labels", *others)
 claim(gain_with_half_the_labels=gains[136][0], gain_with_a_quarter=gains[68][0])
 
 # %% [markdown]
-# **With 136 labels, 15 points, a lead.** It isn't the luck of these labels, for 136 others, of the pairs that were left out, give the same. Again it is a lottery, but now only networks that read win it: they get 66 to 95 %, those from scratch 61 to 76, though all of them fit their labels. (The results of BERT, too, depend on the seed: Dodge et al. 2020. And networks with the same training loss can differ on new data: Mosbach, Andriushchenko and Klakow 2021.)
+# **With 136 labels, 15 points, a lead.** It isn't only luck with these labels, for the 136 that were left out give the same. Again it is a lottery, but now only networks that read win it: they get 66 to 95 %, those from scratch 61 to 76, though all of them fit their labels. (The results of BERT, too, depend on the seed: Dodge et al. 2020. And networks with the same training loss can differ on new data: Mosbach, Andriushchenko and Klakow 2021.)
 #
-# But is 15 more than 1.8? A lead beside a *can't tell* doesn't prove it. Compare the gains themselves. And ask what *this* baseline lacks, for all settings were chosen with 272 labels. Three others were recorded from scratch with 136.
+# But is 15 more than 1.8? One clear gain and one unclear gain don't prove it. Compare the gains themselves. And ask what *this* baseline lacks, for all settings were chosen with 272 labels. Three other settings were recorded from scratch with 136.
 
 # %%
 with_all = curve[2][1] - curve[2][0]
@@ -467,9 +467,11 @@ over_tuned, _ = show_gain("136 labels, dropout 0.1 from scratch", tuned, curve[1
 claim(gain_over_a_tuned_baseline=over_tuned)
 
 # %% [markdown]
-# **The gain is larger than with 272 labels**, a hint, and with the other labels a lead. And from scratch validation prefers a dropout of 0.1, within the noise. Over twelve networks with that, those that read gain 13.9 points, still a lead, and nothing was tuned for them.
+# **In points, the gain is larger than with 272 labels**: a hint, and with the other labels a lead. But with 272 no more than 3.6 points could be gained. In errors, networks that read make about half as many with either number, and in log-odds the gains, 0.8 and 0.7, can't be told apart. So reading may well help as much with 272 labels; only with 136 is there enough left to see it.
 #
-# With 68 labels, four networks of each kind show no gain: where no one reacts, both are no better than a coin. So this test shows a gain only *in between*; near its floor and near its ceiling it couldn't. (In errors, those that read make about half as many with 136 labels, and perhaps with 272, too, where few are left.) Elsewhere it may be different: Howard and Ruder (2018), with far more text, gain most where labels are fewest.
+# From scratch validation prefers a dropout of 0.1, within the noise. Against twelve networks with that, those that read gain 13.9 points, still a lead, and nothing was retuned for them.
+#
+# With 68 labels, four networks of each kind show no gain: where no one reacts, both are no better than a coin. So this test shows a gain only *in between*. Elsewhere it may be different: Howard and Ruder (2018), with far more text, gain most where labels are fewest.
 #
 # How many *labels* would do the same? Read the from-scratch curve sideways: start at what 136 labels give with pre-training, and go right until you meet it.
 
@@ -560,16 +562,16 @@ ax.set_title("Recorded: with 136 labels, only networks that read get above 80 %"
 figure("worth", alt="With 68 and 272 labels both kinds are level, with 136 reading is ahead.")
 
 # %% [markdown]
-# **Pre-trained, 136 labels do as much as some 200 from scratch**, with as many steps. The interval covers seeds and templates only, and doesn't allow for a curve that bends between 136 and 272. (Straight over the number itself, it would be 207.) Howard and Ruder (2018) count in this way. Hernandez et al. (2021) call the difference, here some 60 labels, the *effective data transferred*. The skip-bigrams, which need neither text nor a seed, are ahead of both kinds with 68 labels, though within the noise, and behind with more.
+# **Pre-trained, 136 labels do as much as some 200 from scratch**, with as many steps. The interval covers seeds and templates only, and doesn't allow for a curve that bends between 136 and 272. (Straight over the number itself, it would be 207, and straight in log-odds 170.) Howard and Ruder (2018) count in this way. Hernandez et al. (2021) call the difference, here 30 to 70 labels, the *effective data transferred*. The skip-bigrams, which need neither text nor a seed, are ahead of both kinds with 68 labels, though within the noise, and behind with more.
 #
 # So ask two things before you say that pre-training pays: what does the baseline lack, and how many labels are there? (We stopped strengthening ours when the gap on the test was gone, which is a choice, too, and made on the test.) And what else could the text do? In *self-training*, a network labels it, and learns from that (Zoph et al. 2020); we didn't run it.
 #
-# <details><summary>Caveats</summary>Dropout, rate and steps were chosen for both kinds together, the initialisation for the networks from scratch only, and one weight decay was tried. If each kind gets its own dropout, 0.1 from scratch, the gain of the regularised networks is 18.9 points, where the common one gives 17.3 with the same four seeds. Our labels were chosen evenly; with a random choice, results would vary more. ± is too large for what it covers, for each of the two errors includes part of the other; it doesn't cover other training templates, or other settings. With this many comparisons, some will be hints by chance. Our statements have 72 words; GPT-1 and BERT read far more than any task could tell them. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
+# <details><summary>Caveats</summary>Dropout, rate and steps were chosen for both kinds together, the initialisation for the networks from scratch only, and one weight decay was tried. If each kind gets its own dropout, 0.1 from scratch, the gain of the regularised networks is 18.9 points, where the common one gives 17.3 with the same four seeds. With 272 labels each template has them in four domains, with 136 in two, with 68 in one. Our labels were chosen evenly; with a random choice, results would vary more. ± is too large for what it covers, for each of the two errors includes part of the other; it doesn't cover other training templates, or other settings. With this many comparisons, some will be hints by chance. Our statements have 72 words; GPT-1 and BERT read far more than any task could tell them. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 #
 # ## What you now have
 
 # %% [markdown]
-# - **When does pre-training pay?** Here, when labels are few. With 272, it seemed to bring 17 points; but with regularisation, more steps, a larger initialisation and pre-norm, 1.8 ± 1.4 were left, so we can't tell. With 136, it brings 15 points over that same baseline, a lead. With 68 nothing works.
+# - **When does pre-training pay?** In points, where labels are few and much is left to gain. With 272, it seemed to bring 17 points; but with regularisation, more steps, a larger initialisation and pre-norm, 1.8 ± 1.4 were left, so we can't tell. With 136, it brings 15 points over that same baseline, a lead. In errors, about half are left with either number. With 68 we saw no gain.
 # - A training loss near zero doesn't mean that a network has finished: after 1,000 steps the gain was 5 points, and we couldn't tell.
 # - A gain can be counted in labels: how many more would do the same?
 
