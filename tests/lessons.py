@@ -8,7 +8,7 @@ import torch
 from tools.source import find_lessons, load
 
 KEPT = {
-    *("few", "size", "forms", "names", "decays", "pairs_of", "matching"),
+    *("few", "size", "forms", "names", "decays", "pairs_of", "matching", "word_loss"),
     *("train", "ids", "our_layer", "readable", "hide", "tokens", "known", "new", "sizes", "last"),
     *("learn", "forbid_it", "pick", "patch", "look", "pair", "kitchen", "gap", "shorten"),
 }

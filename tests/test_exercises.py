@@ -38,6 +38,7 @@ REFUSES_WRITING = {
     encoder.check_hide_tokens,
     encoder.check_forbid,
     labels.check_our_pool,
+    labels.check_our_reading_loss,
     objective.check_look_inside,
     objective.check_transplant,
     reverse.check_cross_attention,

@@ -5,21 +5,23 @@ from functools import wraps
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from coursekit.data.statements import REACTIONS
 from coursekit.evaluate.curve import labels_for
+from coursekit.evaluate.likelihood import next_token_loss
 from coursekit.evaluate.seeds import (
     compare_means,
     largest_difference,
     mean_over_groups,
     proportion_error,
 )
-from coursekit.exercises.compare import agree, with_gradients
+from coursekit.exercises.compare import agree, draw_quarters, with_gradients
 from coursekit.models.bag import count_words
 from coursekit.models.encoder import POOLINGS, pool
 from coursekit.training.checkpoint import matching_weights
+from coursekit.windows.masking import targets_after
 
 
 def check_our_pool(solution: Callable[[Tensor, Tensor, str], Tensor]) -> None:
@@ -142,6 +144,38 @@ def check_by_reaction(solution: Callable[[str], float]) -> None:
         "we smiled , were pleased , and nobody grumbled or was annoyed .",
     )
     agree(solution, tell_by_reaction, [(text,) for text in texts])
+
+
+def check_our_reading_loss(solution: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """Check the loss of predicting each next word of padded texts, and its gradient."""
+    texts = [
+        [[1, 5, 6, 7]],
+        [[1, 5, 7, 6], [1, 6, 5, 5]],
+        [[1, 7, 5, 6, 0]],
+        [[1, 6, 0, 0, 0], [1, 5, 6, 7, 5]],
+        [[1, 7, 4]],
+        [[1, 6, 5, 7]],
+    ]
+    g = torch.Generator().manual_seed(0)
+    cases = []
+    for tokens in map(torch.tensor, texts):
+        cases.append((draw_quarters(g, *tokens.shape, 8), tokens))
+    cases[-1] = (200 * cases[-1][0], cases[-1][1])
+    agree(with_gradients(solution, "logits"), with_gradients(reading_loss, "logits"), cases)
+
+
+def reading_loss(logits: Float[Tensor, "B T V"], tokens: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
+    """Return the mean loss of each next word of the texts, in nats a word, padding aside.
+
+    Args:
+        logits: for each position those of the word after it.
+        tokens: ids; below 4 they are no words.
+
+    Example:
+        >>> reading_loss(torch.zeros(1, 4, 8), torch.tensor([[1, 5, 6, 0]]))  # the log of 8
+        tensor(2.0794)
+    """
+    return next_token_loss(logits, targets_after(tokens))
 
 
 def check_our_matching(

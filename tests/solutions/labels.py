@@ -7,6 +7,7 @@ from itertools import combinations, groupby, pairwise
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from coursekit.exercises import labels
 
@@ -456,6 +457,98 @@ def pairs_of_words_that_occur(tokens, size):
     return pairs_by_loop(tokens, int(tokens.max()) + 1)
 
 
+# --- check_our_reading_loss ---------------------------------------------------------------------
+
+
+def reading_by_shift(logits, tokens):
+    after = tokens[:, 1:]
+    losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), after, reduction="none")
+    return losses[after > 0].mean()
+
+
+def reading_by_loop(logits, tokens):
+    losses = []
+    for rows, text in zip(logits.log_softmax(-1), tokens, strict=True):
+        length = int((text > 0).sum())
+        losses += [-rows[t, text[t + 1]] for t in range(length - 1)]
+    return torch.stack(losses).mean()
+
+
+def reading_its_own_word(logits, tokens):
+    return F.cross_entropy(logits.flatten(0, 1), tokens.flatten(), ignore_index=0)
+
+
+def reading_the_word_before(logits, tokens):
+    return F.cross_entropy(logits[:, 1:].flatten(0, 1), tokens[:, :-1].flatten(), ignore_index=0)
+
+
+def reading_round_the_end(logits, tokens):
+    return reading_its_own_word(logits, tokens.roll(-1, 1))
+
+
+def reading_probabilities(logits, tokens):
+    return reading_by_shift(logits.softmax(-1), tokens)
+
+
+def reading_in_sum(logits, tokens):
+    return reading_by_shift(logits, tokens) * (tokens[:, 1:] > 0).sum()
+
+
+def reading_in_bits(logits, tokens):
+    return reading_by_shift(logits, tokens) / math.log(2)
+
+
+def reading_without_gradient(logits, tokens):
+    return reading_by_shift(logits.detach(), tokens)
+
+
+def reading_all_but_the_first_word(logits, tokens):
+    return reading_by_shift(logits[:, 1:], tokens[:, 1:])
+
+
+def reading_on_into_the_next(logits, tokens):
+    return F.cross_entropy(logits.flatten(0, 1)[:-1], tokens.flatten()[1:], ignore_index=0)
+
+
+def reading_a_text_at_a_time(logits, tokens):
+    return sum(reading_by_shift(logits[i : i + 1], tokens[i : i + 1]) for i in range(len(tokens)))
+
+
+def reading_padding_too(logits, tokens):
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def reading_where_a_word_stands(logits, tokens):
+    losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
+    return losses[tokens[:, :-1] > 0].mean()
+
+
+def reading_over_all_positions(logits, tokens):
+    losses = F.cross_entropy(
+        logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none", ignore_index=0
+    )
+    return losses.mean()
+
+
+def reading_mean_of_means(logits, tokens):
+    return reading_a_text_at_a_time(logits, tokens) / len(tokens)
+
+
+def reading_above_four(logits, tokens):
+    return reading_by_shift(logits, tokens.masked_fill(tokens == 4, 0))
+
+
+def reading_by_exp(logits, tokens):
+    p = logits.exp() / logits.exp().sum(-1, keepdim=True)
+    after = tokens[:, 1:]
+    return -p[:, :-1].gather(2, after[:, :, None])[..., 0][after > 0].log().mean()
+
+
+def reading_above_nothing(logits, tokens):
+    p, after = logits.softmax(-1), tokens[:, 1:]
+    return -(p[:, :-1].gather(2, after[:, :, None])[..., 0][after > 0] + 1e-10).log().mean()
+
+
 # --- check_our_matching -------------------------------------------------------------------------
 
 
@@ -888,6 +981,28 @@ ROWS = {
             pairs_of_the_first_text: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
             pairs_of_all_texts: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
             pairs_of_words_that_occur: "([[0, 3, 1], [3, 0, 0], [2, 1, 3]], 5)",
+        },
+    ),
+    labels.check_our_reading_loss: (
+        [reading_by_shift, reading_by_loop],
+        {
+            reading_its_own_word: "[[1, 5, 6, 7]]",
+            reading_the_word_before: "[[1, 5, 6, 7]]",
+            reading_round_the_end: "[[1, 5, 6, 7]]",
+            reading_probabilities: "[[1, 5, 6, 7]]",
+            reading_in_sum: "[[1, 5, 6, 7]]",
+            reading_in_bits: "[[1, 5, 6, 7]]",
+            reading_without_gradient: "[[1, 5, 6, 7]]) raised ValueError: no gradient",
+            reading_all_but_the_first_word: "[[1, 5, 6, 7]]",
+            reading_on_into_the_next: "[[1, 5, 7, 6], [1, 6, 5, 5]]",
+            reading_a_text_at_a_time: "[[1, 5, 7, 6], [1, 6, 5, 5]]",
+            reading_padding_too: "[[1, 7, 5, 6, 0]]",
+            reading_where_a_word_stands: "[[1, 7, 5, 6, 0]]",
+            reading_over_all_positions: "[[1, 7, 5, 6, 0]]",
+            reading_mean_of_means: "[[1, 6, 0, 0, 0], [1, 5, 6, 7, 5]]",
+            reading_above_four: "[[1, 7, 4]]",
+            reading_by_exp: "[[1, 6, 5, 7]]",
+            reading_above_nothing: "[[1, 6, 5, 7]]",
         },
     ),
     labels.check_our_matching: (

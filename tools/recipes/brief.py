@@ -183,5 +183,15 @@ class Thinned(RescaledDouble):
         return tokens[keep], present[keep], labels[keep]
 
 
+class AllBut(Thinned):
+    """The same with the labels that `Thinned` leaves out: with `thin` = 4, three pairs of four."""
+
+    def _labels(self) -> tuple[Tensor, Tensor, Tensor]:
+        tokens, present, labels = (one[:: self.every] for one in self.whole)
+        row = torch.arange(len(labels), device=labels.device)
+        keep = (row // 2 + self.place) % self.thin != row // 8 % self.thin
+        return tokens[keep], present[keep], labels[keep]
+
+
 class ThinnedDropping(Dropping, Thinned):
     """The same with another dropout."""
