@@ -158,8 +158,8 @@ def check_our_reading_loss(solution: Callable[[Tensor, Tensor], Tensor]) -> None
     ]
     g = torch.Generator().manual_seed(0)
     cases = []
-    for tokens in map(torch.tensor, texts):
-        cases.append((draw_quarters(g, *tokens.shape, 8), tokens))
+    for size, tokens in enumerate(map(torch.tensor, texts), start=8):
+        cases.append((draw_quarters(g, *tokens.shape, size), tokens))
     cases[-1] = (200 * cases[-1][0], cases[-1][1])
     agree(with_gradients(solution, "logits"), with_gradients(reading_loss, "logits"), cases)
 

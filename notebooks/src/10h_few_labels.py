@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 10h · When does pre-training pay?
 #
-# *Nobody found the soup burnt today.* Did things turn out well? They did. But the networks of lesson 10g, trained *from scratch* on 272 labels, get about a third of such statements right; a coin would get half. More labels would help, but somebody has to write each of them. Text without labels is cheap. Can a network get more out of the same labels if it reads first?
+# *Nobody found the soup burnt today.* Did things turn out well? They did. But the networks of lesson 10g, trained *from scratch* on 272 labels, get less than a quarter of such statements right; a coin would get half. More labels would help, but somebody has to write each of them. Text without labels is cheap. Can a network get more out of the same labels if it reads first?
 #
-# **Afterwards you can** pre-train a network, start another one from its weights, and judge what that gained: over which baseline, how certainly, and what it is worth in labels.
+# **Afterwards you can** pre-train a network, start another one from its weights, and judge what that gained: over which baseline, with what certainty, and what it is worth in labels.
 #
 # **Before**: lessons 10c (fine-tuning, seeds, leads), 10f (errors over templates, the bootstrap) and 10g (what an accuracy is made of); 2b explains regularisation, 9 dropout, 10d how the next words are learned.
 #
@@ -63,7 +63,7 @@ def accuracy(model, part):  # per cent
 # %%
 def new_encoder(dropout, **options):
     sizes = EncoderConfig(vocab_size=size, context=24, d_model=32, dropout=dropout)
-    return Encoder(sizes, rule=attend_past, **options)
+    return Encoder(sizes, rule=attend_past, **options)  # causal: each token sees only the past
 
 
 def train_it(model, batches, loss, steps, decay):
@@ -73,7 +73,7 @@ def train_it(model, batches, loss, steps, decay):
 
 
 # %% [markdown]
-# The other statements have no label, but they can be read. To **pre-train** a network on all 2,176 means to train it to predict each next word, as a GPT does (lesson 10c). Such a network is an encoder with a head that returns a logit for each word. That is the library's `MaskedTokenModel`: whether it learns masked words, as in lesson 10, or next ones, as here, depends on the loss alone.
+# The other statements have no label, but they can be read. To **pre-train** a network on all 2,176 means to train it to predict each next word, as a GPT does (lesson 10c). Such a network is an encoder with a head that returns a logit for each word. That is the library's `MaskedTokenModel`: in lesson 10 it learned masked words; with the causal mask of `attend_past` and another loss, it learns next ones. (Our text is the task's own, which is the best case for pre-training.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10h.1 (build, 15 minutes).** What is minimised while a network reads? Write `our_reading_loss(logits, tokens)`. `tokens` are padded texts, (B, T): 1 is [CLS], words are 4 and above, and 0 is padding, at the end. `logits`, (B, T, V), say at each position what comes *next*. Return the mean cross-entropy in nats over all words of the batch, whichever text they are from. After the last word of a text, nothing is to be predicted.
@@ -123,9 +123,11 @@ class OurClassifier(nn.Module):
     def __init__(self, encoder):
         super().__init__()
         self.encoder, self.head = encoder, nn.Linear(32, 2)
+        self.drop = nn.Dropout(encoder.config.dropout)
 
     def forward(self, tokens, present):
-        return self.head(pool(self.encoder(tokens, present), present, "mean"))
+        vectors = pool(self.encoder(tokens, present), present, "mean")
+        return self.head(self.drop(vectors))
 
 
 # %% tags=["figure", "folded"]
@@ -182,7 +184,6 @@ from coursekit.training.checkpoint import matching_weights
 matching = answer_or(our_matching, matching_weights)  # the library's until yours is there
 mine, theirs = classifier.state_dict(), language.state_dict()
 taken = matching(mine, dict(theirs))
-torch.testing.assert_close(taken, matching_weights(mine, theirs), rtol=0, atol=0)
 print(f"{len(taken)} of {len(mine)} tensors fit; not", *sorted(mine.keys() - taken.keys()))
 print("left behind:", *sorted(theirs.keys() - taken.keys()))
 
@@ -205,7 +206,7 @@ def learn_labels(seed, start=None, steps=1000, part=few, dropout=0.0, decay=0.01
 
 
 # %% [markdown]
-# Both kinds of network take 1,000 steps. From scratch, all of them use labels; pre-trained, 500 use text and 500 use labels. Train one of each, and ask them. You can try statements of your own, with words of the training statements.
+# Both kinds of network take 1,000 steps. From scratch, all of them use labels; pre-trained, 500 use text and 500 use labels. Train one of each, and test them on a few statements. You can try statements of your own, with words of the training statements.
 
 # %%
 questions = [
@@ -302,9 +303,12 @@ for row, (name, down) in enumerate({"from scratch": -2.2, "pre-trained": 2.2}.it
 ax.set_xscale("log")
 ax.set_xticks(lengths, [f"{steps:,}" for steps in lengths])
 ax.minorticks_off()
-ax.set(xlabel="steps of the whole run", ylabel="right on validation (%)\n± error over seeds")
+ax.set(
+    xlabel="steps; pre-trained, a third with text (of 1,000 half)",
+    ylabel="right on validation (%)\n± error over seeds",
+)
 arrow = {"arrowprops": {"arrowstyle": "->", "color": "0.3"}, "fontsize": 9}
-ax.annotate("training loss\nnear zero", (1000, 81.7), (1000, 85.5), **arrow)
+ax.annotate("both training\nlosses near zero", (1000, 81.7), (1000, 85.5), **arrow)
 ax.set_title("Recorded, 272 labels: pre-trained networks need more than 1,000 steps", loc="right")
 figure(
     "steps",
@@ -312,85 +316,42 @@ figure(
 )
 
 # %% [markdown]
-# **17 points, a lead.** Five thousand more steps add little from scratch, but fifteen points after pre-training. Both stages had been too short: lengthening either one alone gains about ten points. So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** Zhang et al. (2021) found the usual number of steps too small for BERT, too. (After 12,000 the pre-trained do worse again on validation, within the noise. If each kind takes the number of steps that is best for it, 12,000 from scratch, the gain is 15.7 ± 4.6, still a lead.)
+# **17 points, a lead.** Five thousand more steps add little from scratch, but fifteen points after pre-training. Both stages had been too short: lengthening either one alone gains about ten points. So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** Zhang et al. (2021) found the usual number of steps too small for BERT, too. (After 12,000 the pre-trained ones do worse again on validation, within the noise. If each kind takes the number of steps that is best for it, 12,000 from scratch, the gain is 15.7 ± 4.6, still a lead.)
 #
 # ## 10h.3 Give the baseline what it needs
 #
-# Seventeen points, over what? Over networks without dropout, trained on 272 labels that they have memorised. If somebody showed you such a comparison, you would ask how that *baseline* does when it is regularised. So give both kinds dropout and ten times the weight decay. Three values of dropout were recorded and, with the middle one, two other learning rates, four seeds of each kind. Again, let validation decide.
+# Seventeen points, over what? Over networks without dropout, trained on 272 labels that they have memorised. If somebody showed you such a comparison, you would ask what that *baseline* lacks. Four suspects:
+#
+# - **Regularisation**: dropout, and ten times the weight decay.
+# - **Time**: 12,000 steps.
+# - **Initialisation**: our encoders start as BERT does, with weights of a standard deviation of 0.02. For a width of 768 the rule of lesson 2, one over the root, gives 0.036, which is near. For our width of 32 it gives 0.18.
+# - **Normalisation**: with *pre-norm*, networks are easier to train than with BERT's *post-norm* (lesson 10; Xiong et al. 2020).
+#
+# Again, let validation decide. Each row differs in one thing from the second, the last in two.
 
 # %%
-settings = {
-    "dropout 0.1": "-regularised-less",
-    "dropout 0.2": "-regularised",
-    "dropout 0.4": "-regularised-more",
-    "lr 0.002": "-regularised-slow",  # the others have 0.005; dropout is 0.2
-    "lr 0.01": "-regularised-fast",
+settings = {  # steps, and which recorded runs
+    "dropout 0.1": (6000, "-less"),
+    "dropout 0.2": (6000, ""),  # lr 0.005, post-norm, std 0.02
+    "dropout 0.4": (6000, "-more"),
+    "lr 0.002": (6000, "-slow"),
+    "lr 0.01": (6000, "-fast"),
+    "12,000 steps": (12000, ""),
+    "pre-norm": (6000, "-norm-first"),
+    "std 0.18": (6000, "-wide"),
+    "pre-norm, std 0.18": (6000, "-norm-first-wide"),
 }
-for name, end in settings.items():
-    pair = recorded(f"272-{best}", end, what=["validation"], seeds=4)
-    found = [f"{one.mean():.1f} ± {one.std() / len(one) ** 0.5:.1f}" for one in pair]
-    print(f"{name:12} from scratch {found[0]}, pre-trained {found[1]} % of validation")
+print("four seeds, % of validation: from scratch, and pre-trained if recorded")
+for name, (steps, end) in settings.items():
+    some = [*kinds.values()][: 1 if "norm" in name or "std" in name else 2]
+    files = [f"labels-272-{steps}-{kind}-regularised{end}" for kind in some]
+    found = [read_results(file, ["validation"], seeds=4) for file in files]
+    print(f"{name:18}", *(f" {one.mean():.1f} ± {one.std() / 2:.1f}" for one in found))
 
 # %% [markdown]
-# A dropout of 0.2 has the highest mean of both kinds, though within the noise. So twelve of each were recorded with that value.
-
-# %%
-strong_scratch, strong_pretrained = recorded(f"272-{best}", "-regularised")
-strong_gain, _ = show_gain("272 labels, regularised", strong_scratch, strong_pretrained)
-claim(gain_with_regularisation=strong_gain)
-for name, found in zip(kinds, (strong_scratch, strong_pretrained), strict=True):
-    right = found.mean(1)
-    print(f"{name}: {right.min():.0f} to {right.max():.0f} %, {(right > 95).sum()} of 12 above 95")
-
-# %% [markdown]
-# **13 points, and only a hint.** But look at the single networks. From scratch it is a lottery: three of twelve are above 95 %, another gets 63. Eleven of the pre-trained ones are above 95. So what pre-training brings here above all is *reliability*: the first run works. Dai and Le (2015) and Erhan et al. (2010) found that, too. (There is another way: train eight from scratch, and keep the one that validation prefers. It gets 97.5 % on average, at eight times the price.)
+# All of this is within the noise, but take what scores highest: a dropout of 0.2, by the mean of both kinds, 12,000 steps, and both changes of the start. Add them one after the other, for both kinds; twelve of each were recorded.
 #
-# Train one that reads first. The reading takes half a minute. What has it learned then, without a single label?
-
-# %% tags=["nbval-ignore-output"]
-strong = {"dropout": 0.2, "decay": 0.1}
-language = pretrain(0, steps=2000, **strong)
-words = {number: word for word, number in ids.items()}
-(tokens, present), _ = read(validation)
-often = tokens[tokens > 3].bincount() / (tokens > 3).sum()
-with torch.no_grad():
-    found = word_loss(language(tokens, present), tokens)
-    print(f"{found:.2f} nats a word on new texts; from frequencies alone", end=" ")
-    print(f"{torch.special.entr(often).sum():.2f}")
-    for text in ("people smiled because the soup was", "people grumbled because the soup was"):
-        found = language(*encode(text))[0, len(text.split())].softmax(-1).topk(6)
-        likely = [f"{words[int(k)]} {p:.2f}" for p, k in zip(*found, strict=True)]
-        print(f"{text}: {', '.join(likely)}")
-
-# %% [markdown]
-# It knows what a soup can be. Which of these make people smile the text would tell, too, for its reactions fit; but this network hasn't learned that. Now the labels. (From scratch, the network with this seed gets 63 %.)
-
-# %% tags=["nbval-ignore-output"]
-reader = learn_labels(0, language, steps=4000, **strong)
-print(f"pre-trained, regularised: {accuracy(reader, test):.0f} % of the test right")
-ask(reader)
-claim(reader_right=accuracy(reader, test))
-
-# %% [markdown]
-# What else does the baseline lack? Perhaps *time*: give both kinds 12,000 steps. And perhaps a better **initialisation**. Our encoders have BERT's: weights with a standard deviation of 0.02, and norms that come after the residual addition (*post-norm*). For a width of 768, 0.02 is within a factor of two of one over the root, 0.036 (lesson 2). But our width is 32, and one over its root is 0.18; take that for all weights of the encoder. And *pre-norm* networks are easier to train (lesson 10; Xiong et al. 2020). What does validation say?
-
-# %%
-for steps in (6000, 12000):
-    pair = recorded(f"272-{steps}", "-regularised", what=["validation"])
-    means = [f"{one.mean():.1f} ± {one.std() / len(one) ** 0.5:.1f}" for one in pair]
-    print(f"{steps:,} steps: from scratch {means[0]}, pre-trained {means[1]} %")
-starts = {"as before": "", "pre-norm": "-norm-first", "std 0.18": "-wide"}
-starts["std 0.18, pre-norm"] = "-norm-first-wide"
-for name, end in starts.items():  # four seeds
-    run = f"labels-272-{best}-causal-mean-regularised{end}"
-    found = read_results(run, ["validation"], seeds=4)
-    error = found.std() / len(found) ** 0.5
-    print(f"6,000 steps, from scratch, {name}: {found.mean():.1f} ± {error:.1f} %")
-
-# %% [markdown]
-# Longer is better, and of the four initialisations the last scores highest, though within the noise. So give both kinds 12,000 steps, and then this initialisation, too.
-#
-# **Predict.** The gain was 17 points, and 13 with regularisation. With 12,000 steps, a standard deviation of 0.18 and pre-norm as well?
+# **Predict.** The gain was 17 points. And with all of these?
 
 # %% tags=["predict"]
 guess = None  # points
@@ -399,29 +360,37 @@ guess = None  # points
 pairs = {
     "1,000 steps": (scratch, pretrained),
     "6,000 steps": (long_scratch, long_pretrained),
-    "+ regularised": (strong_scratch, strong_pretrained),
+    "+ regularised": recorded("272-6000", "-regularised"),
     "+ 12,000 steps": recorded("272-12000", "-regularised"),
     "+ std 0.18, pre-norm": recorded("272-12000", "-regularised-norm-first-wide"),
 }
-compare_guess(guess, compare_seeds_and_groups(*reversed(pairs["+ std 0.18, pre-norm"]))[0])
-patient, _ = show_gain("+ 12,000 steps", *pairs["+ 12,000 steps"])
-left, _ = show_gain("+ std 0.18, pre-norm", *pairs["+ std 0.18, pre-norm"])
-claim(gain_after_12000_steps=patient, gain_after_a_better_start=left)
+before, after = pairs["+ std 0.18, pre-norm"]
+compare_guess(guess, (after.mean() - before.mean()).item())
+strong, patient, left = [show_gain(name, *pairs[name])[0] for name in [*pairs][2:]]
+claim(gain_with_regularisation=strong, gain_after_12000_steps=patient)
+claim(gain_after_a_better_start=left)
 nobody = next(k for k, form in enumerate(names) if form.startswith("nobody"))
 right = [f"{before[:, nobody].mean():.0f}" for before, _ in pairs.values()]
 print("from scratch, of statements with nobody:", *right, "% right")
+for k, name in enumerate(kinds):
+    print(f"{name}, above 95 %:", *(int((both[k].mean(1) > 95).sum()) for both in pairs.values()))
 
 # %% [markdown]
-# Which of these steps are more than chance? A gain is a difference, and two gains differ by a difference of differences.
+# Which of these steps are more than chance? A gain is a difference, and two gains differ by a difference of differences. And near 100 %, points shrink by themselves; *log-odds*, the logarithm of right to wrong answers, have no such ceiling.
+
 
 # %%
+def log_odds(found):
+    return torch.logit(found.mean() / 100).item()
+
+
 rows = [after - before for before, after in list(pairs.values())[1:]]
 for i, j in ((0, 1), (1, 2), (2, 3), (0, 3)):
     less, error = compare_seeds_and_groups(rows[i], rows[j])
-    print(
-        f"{rows[i].mean():4.1f} → {rows[j].mean():4.1f}: {less:4.1f} ± {error:.1f} less,",
-        judge(less, error),
-    )
+    means = f"{rows[i].mean():4.1f} → {rows[j].mean():4.1f}"
+    print(f"{means}: {less:4.1f} ± {error:.1f} less, {judge(less, error)}")
+in_log_odds = [log_odds(after) - log_odds(before) for before, after in pairs.values()]
+print("gains in log-odds:", *(f"{gain:.1f}" for gain in in_log_odds))
 
 # %% tags=["figure", "folded"]
 ax, told = plt.subplots(figsize=(7.2, 3.9))[1], []
@@ -443,8 +412,40 @@ ax.set_title("Recorded, 272 labels: the baseline gets what it needs", loc="right
 figure("start", alt="Five rows of dots: the gain is 5 points, then 17, 13, 8, and at last 1.8.")
 
 # %% [markdown]
-# **17 points, then 13, 8, and 1.8 ± 1.4: we can't tell.** No single step can be told from chance, but all together are a lead, in points. (Near 100 % points shrink by themselves. Networks that read still make about half the errors, and in log-odds, a scale without a ceiling, not even 17 and 1.8 can be told apart.) So regularisation, time, a larger initialisation and pre-norm do most of what reading did, without any text. *Nobody found the soup burnt* goes from a third to 87 %. He, Girshick and Dollár (2019) found this in vision: trained for longer, and with suitable normalisation, networks from scratch catch up, *unless there is very little to learn from.*
+# **17 points, then 13, 8, and 1.8 ± 1.4: we can't tell.** No single step can be told from chance, but all together are a lead, in points. (In log-odds, even 1.2 and 0.7 can't be told apart.) So regularisation, time, a larger initialisation and pre-norm do most of what reading did, without any text. *Nobody found the soup burnt* goes from a third to 87 %. He, Girshick and Dollár (2019) found this in vision: trained for longer, and with suitable normalisation, networks from scratch catch up, *unless there is very little to learn from.* (We stopped strengthening our baseline when the gap on the test was gone, which is a choice, too, and made on the test.)
 #
+# What reading brings early on is *reliability*. In the third row it is a lottery from scratch: three of twelve are above 95 %, another gets 63. Of those that read, eleven are above 95: the first run works. Dai and Le (2015) and Erhan et al. (2010) found that, too. (There is another way: train eight from scratch, and keep the one that validation prefers. It gets some 97 %, at eight times the price, and the choice takes labels, too.)
+#
+# But *why*? Train one that reads first, with dropout. What has it learned then, without a single label?
+
+# %% tags=["nbval-ignore-output"]
+language = pretrain(0, steps=2000, dropout=0.2, decay=0.1)
+words = {number: word for word, number in ids.items()}
+(seen, _), _ = read(train)
+bigrams = torch.full((size, size), 0.1)  # smoothed counts (lesson 1)
+bigrams.index_put_((seen[:, :-1], seen[:, 1:]), torch.tensor(1.0), accumulate=True)
+bigrams[:, :4] = 1e-9  # no words
+(tokens, present), _ = read(validation)
+with torch.no_grad():
+    found = word_loss(language(tokens, present), tokens)
+    print(
+        f"new texts: {found:.2f} nats a word; bigrams {word_loss(bigrams.log()[tokens], tokens):.2f}"
+    )
+    for text in ("people smiled because the soup was", "people grumbled because the soup was"):
+        found = language(*encode(text))[0, len(text.split())].softmax(-1).topk(6)
+        likely = [f"{words[int(k)]} {p:.2f}" for p, k in zip(*found, strict=True)]
+        print(f"{text}: {', '.join(likely)}")
+
+# %% [markdown]
+# It predicts new texts better than bigrams do, and knows what a soup can be. The text also says which of these make people smile, but this network hasn't learned it. So it starts out knowing which words can stand where, not which are good. Why that helps isn't settled: to Erhan et al. (2010) pre-training is a regulariser, which starts a network where solutions that generalise are near. Now the labels. (From scratch, this seed is the unluckiest of twelve, with 63 %.)
+
+# %% tags=["nbval-ignore-output"]
+reader = learn_labels(0, language, steps=4000, dropout=0.2, decay=0.1)
+print(f"pre-trained, regularised: {accuracy(reader, test):.0f} % of the test right")
+ask(reader)
+claim(reader_right=accuracy(reader, test))
+
+# %% [markdown]
 # ## 10h.4 With half the labels
 #
 # Very little to learn from: let's see. Take away labels, but leave the text. Of each template four pairs have labels, a bad outcome and a good one; keep three pairs, two, or one. Both kinds get all that helped above. Such a network from scratch is `learn_labels(0, part=keep(2), steps=12000, dropout=0.2, decay=0.1, std=0.18, norm_first=True)`.
@@ -469,7 +470,7 @@ guess = None  # points
 # %%
 numbers, end = [*parts], "-regularised-norm-first-wide"
 curve = [recorded(f"{n}-12000", end) for n in numbers]
-compare_guess(guess, compare_seeds_and_groups(*reversed(curve[1]))[0])
+compare_guess(guess, (curve[1][1].mean() - curve[1][0].mean()).item())
 gains = {n: show_gain(f"{n} labels", *both) for n, both in zip(numbers, curve, strict=True)}
 others = recorded("136-12000-elsewhere", end)
 show_gain("136 other labels", *others)
@@ -477,7 +478,7 @@ claim(gain_with_half_the_labels=gains[136][0], gain_with_three_quarters=gains[20
 claim(gain_with_a_quarter=gains[68][0])
 
 # %% [markdown]
-# **With 136 labels, 15 points, a lead.** It isn't only luck with these labels, for the 136 that were left out give the same. Again it is a lottery, but now only networks that read win it: they get 66 to 95 %, those from scratch 61 to 76, though all of them fit their labels. With 204, ten of twelve that read get more than 95 %, and one from scratch. (The results of BERT, too, depend on the seed: Dodge et al. 2020. And networks with the same training loss can differ on new data: Mosbach, Andriushchenko and Klakow 2021.)
+# **With 136 labels, 15 points, a lead.** It isn't only luck with these labels, because the 136 that were left out give the same. Again it is a lottery, but now only networks that read win it: they get 66 to 95 %, those from scratch 61 to 76, though all of them fit their labels. With 204, ten of twelve that read get more than 95 %, and one from scratch. (The results of BERT, too, depend on the seed: Dodge et al. 2020. And networks with the same training loss can differ on new data: Mosbach, Andriushchenko and Klakow 2021.)
 #
 # But is 15 more than 1.8? One clear gain and one unclear gain don't prove it. Compare the gains themselves. And ask what *this* baseline lacks, for all settings were chosen with 272 labels. Three other settings were recorded from scratch with 136.
 
@@ -487,6 +488,10 @@ some = {"136 labels": curve[1], "136 others": others, "204 labels": curve[2]}
 for name, (before, after) in some.items():
     more, error = compare_seeds_and_groups(after - before, with_all)
     print(f"gain with {name} against 272: {more:.1f} ± {error:.1f} more, {judge(more, error)}")
+in_log_odds = [log_odds(after) - log_odds(before) for before, after in curve]
+print("gains in log-odds:", *(f"{gain:.1f}" for gain in in_log_odds))
+quiet = [f"{one[:, :10].mean():.0f}" for one in curve[0]]  # the first ten tell no reaction
+print("68 labels, where no one reacts:", *quiet, "% right")
 run = f"labels-136-12000-causal-mean{end}"
 for name in ("", "-less", "-more", "-slow"):  # dropout 0.2, 0.1, 0.4; lr 0.002
     found = read_results(f"{run}{name}", ["validation"], seeds=4)
@@ -497,19 +502,19 @@ over_tuned, _ = show_gain("136 labels, dropout 0.1 from scratch", tuned, curve[1
 claim(gain_over_a_tuned_baseline=over_tuned)
 
 # %% [markdown]
-# **In points, the gain is larger than with 272 labels**: two hints, and with the other 136 labels a lead. But with 272 no more than 3.6 points could be gained. In log-odds the gain is 0.8 with 136, 1.7 with 204, and 0.7 with 272; only that with 204 is larger, a hint. So reading may well help with 272, too, and there is just too little left to see it.
+# **In points, the gain is larger than with 272 labels**: two hints, and with the other 136 labels a lead. But with 272 no more than 3.6 points could be gained. In log-odds, only the gain with 204 is larger, a hint. So reading may well help with 272, too, and there is just too little left to see it.
 #
 # From scratch, validation prefers a dropout of 0.1, within the noise. Over twelve networks with that, the gain is 13.9 points, still a lead.
 #
-# With 68 labels, twelve networks of each kind show no gain: where no one reacts, both are no better than a coin. So this test shows a gain only *in between*. Elsewhere it may be different: Howard and Ruder (2018), with far more text, gain most where labels are fewest.
+# With 68 labels, twelve networks of each kind show no gain: where no one reacts, neither is better than a coin. So this test shows a gain only *in between*. Elsewhere it may be different: Howard and Ruder (2018), with far more text, gain most where labels are fewest.
 #
 # How many *labels* would do the same? Read the curve from scratch sideways: start at what 136 labels give with pre-training, and go right until you meet it.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10h.3 (build, 15 minutes).** Write `our_labels_for(target, labels, scores)`: how many labels a curve needs to reach `target` for the first time. `labels` are rising numbers, `scores` what is reached with each, not always more than with the one before. From one point to the next the curve is a straight line *over the logarithm* of the number. If the first number is enough, return it; if none is, `math.inf`. For example, to reach 80 on the curve with 70 for 100 labels and 90 for 400 takes 200 labels: halfway up, and halfway from log 100 to log 400.
+# > **Exercise 10h.3 (build, 15 minutes).** Write `our_labels_for(target, labels, scores)`: how many labels a curve needs to reach `target` for the first time. `labels` are increasing numbers, `scores` what is reached with each, not always more than with the one before. From one point to the next the curve is a straight line *over the logarithm* of the number. If the first number is enough, return it; if none is, `math.inf`. For example, to reach 80 on the curve with 70 for 100 labels and 90 for 400 takes 200 labels: halfway up, and halfway from log 100 to log 400.
 # >
-# > <details><summary>Hint 1</summary>Look for the first score that isn't below the target. If it is that of <code>labels[i]</code>, the point lies between i − 1 and i. Which part p of the way up is it?</details>
-# > <details><summary>Hint 2</summary>The logarithm of the number has covered the part p of <em>its</em> way, too. So what is it, and what is the number?</details>
+# > <details><summary>Hint 1</summary>Look for the first score that isn't below the target. If it is that of <code>labels[i]</code>, the point lies between i − 1 and i. What fraction p of the way up is it?</details>
+# > <details><summary>Hint 2</summary>The logarithm of the number has covered the fraction p of <em>its</em> way, too. So what is it, and what is the number?</details>
 
 
 # %% tags=["stub"]
@@ -538,12 +543,12 @@ def our_labels_for(target, labels, scores):
 from coursekit.evaluate.curve import bootstrap_labels, labels_for
 
 in_labels = answer_or(our_labels_for, labels_for)  # the library's until yours is there
-without, reads = [before for before, _ in curve], curve[1][1]
-target, scores = reads.mean().item(), [one.mean().item() for one in without]
-worth = in_labels(target, numbers, scores)
-assert math.isclose(worth, labels_for(target, numbers, scores))
-low, high = bootstrap_labels(reads, numbers, without, draws=4000, seed=42)
-print(f"136 labels do as much as {worth:,.0f} from scratch (95 %: {low:,.0f} to {high:,.0f})")
+without = [before for before, _ in curve]
+for name, found in {"136 others": others[1], "136 labels": curve[1][1]}.items():
+    target, scores = found.mean().item(), [one.mean().item() for one in without]
+    worth = in_labels(target, numbers, scores)
+    low, high = bootstrap_labels(found, numbers, without, draws=4000, seed=42)
+    print(f"{name} do as much as {worth:.0f} from scratch (95 %: {low:.0f} to {high:.0f})")
 claim(worth_in_labels=worth)
 
 # %% [markdown]
@@ -571,7 +576,7 @@ for column, (name, where) in enumerate(zip(kinds, ((214, 76), (98, 80)), strict=
     some = [both[column].mean(1) for both in curve]
     ax.plot(numbers, [one.mean() for one in some], color=f"C{column}")
     for n, found in zip(numbers, some, strict=True):
-        at = n * (0.97, 1.03)[column]
+        at = n * (1, 1.04)[column]
         ax.plot([at] * len(found), found, "o", color=f"C{column}", alpha=0.5, markersize=6)
     ax.text(*where, name, color=f"C{column}", fontsize=10)
 ax.plot(numbers, by_pairs, "x:", color="black")
@@ -579,8 +584,7 @@ ax.text(215, 60, "skip-bigrams", fontsize=10)
 ax.axhline(50, color="0.6", linewidth=1)
 ax.text(66, 51, "a coin", fontsize=9)
 arrow = {"arrowstyle": "->", "color": "black", "linewidth": 2}
-for start, to, height in ((136, worth, target), (204, 272, curve[2][1].mean().item())):
-    ax.annotate("", (to, height), (start, height), arrowprops=arrow)
+ax.annotate("", (worth, target), (136, target), arrowprops=arrow)
 ax.plot([worth, worth], [46, target], color="0.5", linewidth=1)
 ax.errorbar(worth, 46, xerr=[[worth - low], [high - worth]], fmt="|k", capsize=3)
 ax.text(high * 1.03, 46, "95 %\ninterval", va="center", fontsize=9)
@@ -589,21 +593,21 @@ ax.set_xticks(numbers, numbers)
 ax.minorticks_off()
 ax.set(xlabel="labels", ylabel="right on new statements (%)", xlim=(62, 300), ylim=(43, 102))
 ax.set_title("Recorded: after reading, 136 labels do the work of 200", loc="right")
-figure("worth", alt="With 136 and 204 labels reading is ahead, by what 60 more would do.")
+figure("worth", alt="With 136 and 204 labels reading is ahead; 136 do as much as 198 without.")
 
 # %% [markdown]
-# **Pre-trained, 136 labels do as much as some 200 from scratch, and 204 as much as 272**: 96.5 % and 96.4. Howard and Ruder (2018) count in this way. Hernandez et al. (2021) call the difference, here some 60 labels, the *effective data transferred*. (The interval covers seeds and templates only.) The skip-bigrams, which need neither text nor a seed, are ahead of both kinds with 68 labels, though within the noise, and behind with more.
+# **Pre-trained, 136 labels do as much as some 200 from scratch**, the 136 others as 186. And with 204, networks that read are about level with 272 from scratch: 96.5 % and 96.4. Howard and Ruder (2018) count in this way (*label efficiency*). Hernandez et al. (2021) call the difference, here 50 to 60 labels, the *effective data transferred*. (The intervals cover seeds and templates only.) The skip-bigrams, which need neither text nor a seed, are ahead of both kinds with 68 labels, though within the noise, and behind with more.
 #
-# So ask two things before you say that pre-training pays: what does the baseline lack, and how many labels are there? (We stopped strengthening ours when the gap on the test was gone, which is a choice, too, and made on the test.) And what else could the text do? In *self-training*, a network labels it, and learns from that; Zoph et al. (2020) found in vision that this still helped where a strong baseline and many labels left pre-training nothing to add. We didn't run it.
+# So ask two things before you say that pre-training pays: what does the baseline lack, and how many labels are there? To learn from labels and from text without any is *semi-supervised learning*. There are other ways: in *self-training*, a network labels it, and learns from that; Zoph et al. (2020) found in vision that this still helped where a strong baseline and many labels left pre-training nothing to add. We didn't run it.
 #
-# <details><summary>Caveats</summary>Dropout, rate and steps were chosen for both kinds together, the initialisation for the networks from scratch only, and one weight decay was tried. If each kind gets its own dropout, 0.1 from scratch, the gain of the regularised networks is 18.9 points, where the common one gives 17.3 with the same four seeds. With 272 labels each template has them in four domains, with 204 in three, and so on. Our labels were chosen evenly; with a random choice, results would vary more. ± overstates the error, since each of its two parts includes some of the other; it doesn't cover other training templates, or other settings. With this many comparisons, some will be hints by chance. Our statements have 72 words; GPT-1 and BERT read far more than any task could tell them. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
+# <details><summary>Caveats</summary>Dropout, rate and steps were chosen for both kinds together, the initialisation for the networks from scratch only, and one weight decay was tried. How many steps go to text, and a rate of its own for the labels, weren't tuned, so reading might bring more. If each kind gets its own dropout, 0.1 from scratch, the gain of the regularised networks is 18.9 points, where the common one gives 17.3 with the same four seeds. With 272 labels each template has them in four domains, with 204 in three, and so on. Our labels were chosen evenly; with a random choice, results would vary more. ± overstates the error, since each of its two parts includes some of the other; it doesn't cover other training templates, or other settings. With this many comparisons, some will be hints by chance. Our statements have 72 words; GPT-1 and BERT read far more than any task could tell them. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 #
 # ## What you now have
 
 # %% [markdown]
-# - **When does pre-training pay?** Here, where labels are neither plenty nor too few. With 272, it seemed to bring 17 points; but with regularisation, more steps, a larger initialisation and pre-norm, 1.8 ± 1.4 were left, so we can't tell. With 136, it brings 15 points over that same baseline, a lead, and with 204 13, a hint. With 68 we saw no gain.
+# - **When does pre-training pay?** We can see it with 136 labels: 15 points over the strongest baseline, a lead; with 204, 13 points are a hint. With 272, it seemed to bring 17 points, but with regularisation, more steps, a larger initialisation and pre-norm, 1.8 ± 1.4 were left: there the test can't tell. (In log-odds, the gains with 272 and with 136 are alike.) With 68 we saw none.
 # - A training loss near zero doesn't mean that a network has finished: after 1,000 steps the gain was 5 points, and we couldn't tell.
-# - A gain can be counted in labels: 136 do as much after reading as some 200 from scratch, and 204 as much as 272.
+# - A gain can be counted in labels: 136 do as much after reading as some 200 from scratch.
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10h.4 (investigate, 15 minutes).** *Which text did it?* With 136 labels, two more kinds of pre-trained networks were recorded, twelve of each: `labelled` read only the 136 statements that they have labels for, `quiet` only the 1,536 without a reaction, for a reaction tells the outcome (lesson 10g). Guess the order first. Then compare each with `curve[1][0]`, from scratch, and with `curve[1][1]`, which read everything. Complete the table. Is it reading as such that helps, or other text? And must that text tell outcomes?
@@ -616,7 +620,7 @@ figure("worth", alt="With 136 and 204 labels reading is ahead, by what 60 more w
 # |1,536 without a reaction||||
 # |all 2,176|82.5|15.2 ± 4.5, a lead||
 #
-# > <details><summary>What we found</summary>Its own 136 texts, each read some 900 times, bring a network to 72.4 %, 5.1 ± 2.9 points over one from scratch: we can't tell. The other texts add 10.0 ± 4.1, a hint. Texts without a reaction bring 80.9 %, a gain of 13.6 ± 4.4, a lead, and all texts add 1.6 ± 4.9 to that. So other text seems to help, and it needn't say how people reacted. (But compared with each other, the two are 8.5 ± 4.4 apart: can't tell.) Reading only a task's own text is called self-pretraining. (To read a task's text after much other text is *task-adaptive pre-training*: Gururangan et al. 2020.) Krishna et al. (2022) pre-trained ELECTRA and RoBERTa, two relatives of BERT, on nothing but the text of a task, for ten tasks, and found them about level with those that had read a general corpus. Amos, Berant and Gupta (2024) did so with Transformers for long sequences. Their tasks had more text than our 136 statements.</details>
+# > <details><summary>What we found</summary>Its own 136 texts, each read some 900 times, bring a network to 72.4 %, 5.1 ± 2.9 points over one from scratch: we can't tell. The other texts add 10.0 ± 4.1, a hint. Texts without a reaction bring 80.9 %, a gain of 13.6 ± 4.4, a lead, and all texts add 1.6 ± 4.9 to that. So other text seems to help, and it needn't say how people reacted. (The three differ in how much they read, too.) (But compared with each other, the two are 8.5 ± 4.4 apart: can't tell.) Reading only a task's own text is called self-pretraining. (To read a task's text after much other text is *task-adaptive pre-training*: Gururangan et al. 2020.) Krishna et al. (2022) pre-trained ELECTRA and RoBERTa, two relatives of BERT, on nothing but the text of a task, for ten tasks, and found them about level with those that had read a general corpus. Amos, Berant and Gupta (2024) did so with Transformers for long sequences. Their tasks had more text than our 136 statements.</details>
 
 # %% [markdown]
-# **What still fails.** With 136 labels, even of plain statements such as *today it was a tasty cake* networks get 44 % right from scratch, and 62 if they read first (with 204, 64 and 91). And with 272, what do they go by? Take the shortcut of lesson 10g: after an opposite reaction, as in *it was a dry cake so people smiled*, the pre-trained networks of 10h.3, after 6,000 steps, go by the fact in some 90 % of cases; in *people smiled because it was a dry cake*, in 4 %. They go by whatever comes first, or by *so* and *because*. How would you tell which?
+# **What still fails.** With 136 labels, even of plain statements such as *today it was a tasty cake* networks get 44 % right from scratch, and 62 if they read first (with 204, 64 and 91). And with 272, they still take a shortcut: asked about *people smiled because it was a dry cake*, the regularised ones that read go by the cake in 4 % of cases, and by the smile in all others. How would you make them look at both?

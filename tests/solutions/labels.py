@@ -506,6 +506,10 @@ def reading_all_but_the_first_word(logits, tokens):
     return reading_by_shift(logits[:, 1:], tokens[:, 1:])
 
 
+def reading_eight_words(logits, tokens):
+    return reading_by_shift(logits[..., :8], tokens)
+
+
 def reading_on_into_the_next(logits, tokens):
     return F.cross_entropy(logits.flatten(0, 1)[:-1], tokens.flatten()[1:], ignore_index=0)
 
@@ -994,6 +998,7 @@ ROWS = {
             reading_in_bits: "[[1, 5, 6, 7]]",
             reading_without_gradient: "[[1, 5, 6, 7]]) raised ValueError: no gradient",
             reading_all_but_the_first_word: "[[1, 5, 6, 7]]",
+            reading_eight_words: "[[1, 5, 7, 6], [1, 6, 5, 5]]",
             reading_on_into_the_next: "[[1, 5, 7, 6], [1, 6, 5, 5]]",
             reading_a_text_at_a_time: "[[1, 5, 7, 6], [1, 6, 5, 5]]",
             reading_padding_too: "[[1, 7, 5, 6, 0]]",
