@@ -1166,7 +1166,7 @@ def test_in_log_odds_only_the_gain_with_204_labels_is_larger():
 
 
 def test_another_line_between_two_points_gives_about_as_many_labels():
-    """What 10h.4 states: 198, or 166 to 231, whatever the line between 136 and 204."""
+    """What 10h.4 states: 198, or 166 to 231, whatever the line; with the 136 others 186."""
     scratch = [_thinned(f"{n}-12000-causal") for n in (68, 136, 204, 272)]
     text, labels = _thinned("136-12000-causal-pre-trained"), [68, 136, 204, 272]
     means = [one.mean().item() for one in scratch]
@@ -1177,6 +1177,10 @@ def test_another_line_between_two_points_gives_about_as_many_labels():
     assert labels_for(at[4], labels, at[:4]) == pytest.approx(196, abs=0.5)
     low, high = bootstrap_labels(text, labels, scratch, draws=4000, seed=1)
     assert (low, high) == (pytest.approx(166, abs=4), pytest.approx(231, abs=4))
+    others = _thinned("136-12000-elsewhere-causal-pre-trained")
+    assert labels_for(others.mean().item(), labels, means) == pytest.approx(186, abs=0.5)
+    low, high = bootstrap_labels(others, labels, scratch, draws=4000, seed=1)
+    assert (low, high) == (pytest.approx(159, abs=4), pytest.approx(217, abs=4))
 
 
 def test_which_text_it_takes_with_136_labels():

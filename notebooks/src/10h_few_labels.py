@@ -495,7 +495,7 @@ print("68 labels, where no one reacts:", *quiet, "% right")
 run = f"labels-136-12000-causal-mean{end}"
 for name in ("", "-less", "-more", "-slow"):  # dropout 0.2, 0.1, 0.4; lr 0.002
     found = read_results(f"{run}{name}", ["validation"], seeds=4)
-    error = found.std() / len(found) ** 0.5
+    error = found.std() / math.sqrt(len(found))
     print(f"from scratch{name}: {found.mean():.1f} ± {error:.1f} % of validation")
 tuned = read_results(f"{run}-less", names, seeds=12)
 over_tuned, _ = show_gain("136 labels, dropout 0.1 from scratch", tuned, curve[1][1])
