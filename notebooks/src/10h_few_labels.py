@@ -428,9 +428,8 @@ bigrams[:, :4] = 1e-9  # no words
 (tokens, present), _ = read(validation)
 with torch.no_grad():
     found = word_loss(language(tokens, present), tokens)
-    print(
-        f"new texts: {found:.2f} nats a word; bigrams {word_loss(bigrams.log()[tokens], tokens):.2f}"
-    )
+    by_counts = word_loss(bigrams.log()[tokens], tokens)
+    print(f"new texts: {found:.2f} nats a word; bigrams {by_counts:.2f}")
     for text in ("people smiled because the soup was", "people grumbled because the soup was"):
         found = language(*encode(text))[0, len(text.split())].softmax(-1).topk(6)
         likely = [f"{words[int(k)]} {p:.2f}" for p, k in zip(*found, strict=True)]
