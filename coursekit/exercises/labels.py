@@ -198,6 +198,7 @@ def check_our_matching(
         ({"body.a": a}, {"a": w}),
         ({"a": b}, {"a": w}),
         ({"a": torch.zeros(2, 1, 2)}, {"a": torch.ones(2, 3, 2)}),
+        ({"a": torch.zeros(2, 2, 3)}, {"a": torch.ones(2, 3, 2)}),
     ]
     agree(solution, matching_weights, cases)
 

@@ -599,6 +599,13 @@ def matching_shapes(mine, theirs):
     return {name: one for name, one in theirs.items() if one.shape in shapes}
 
 
+def matching_rows_and_sizes(mine, theirs):
+    shapes = {n: (len(one), one.dim(), one.numel()) for n, one in mine.items()}
+    return {
+        n: one for n, one in theirs.items() if shapes.get(n) == (len(one), one.dim(), one.numel())
+    }
+
+
 def matching_rows(mine, theirs):
     shapes = {n: (one.dim(), len(one)) for n, one in mine.items()}
     return {n: one for n, one in theirs.items() if shapes.get(n) == (one.dim(), len(one))}
@@ -1026,6 +1033,7 @@ ROWS = {
             matching_last_parts: "'body.a'",
             matching_endings: "({'body.a': [0.0, 0.0]}, {'a'",
             matching_ends: "({'a': [[[0.0, 0.0]], [[0.0, 0.0]]]}, ",
+            matching_rows_and_sizes: "({'a': [[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
             matching_beginnings: "({'a': [[0.0, 0.0], [0.0, 0.0]]}, {'a': [1.0, 2.0]})",
         },
     ),
