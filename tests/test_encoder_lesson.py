@@ -618,7 +618,7 @@ def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
 
 @pytest.mark.lesson
 def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_smile():
-    """What 10h.3 shows: six words, the three bad ones with as much after either reaction."""
+    """What 10h.3 shows: six words, the bad ones as likely after either reaction; and the losses."""
     room = define("10h")
     model = room["pretrain"](0, steps=2000, dropout=0.2, decay=0.1)
     good, bad, fractions = ["fresh", "tasty", "tender"], ["burnt", "stale", "dry"], []
@@ -630,6 +630,16 @@ def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_
         fractions.append(parts[1] / sum(parts))
     assert fractions == pytest.approx([0.51, 0.51], abs=0.08)
     assert fractions[0] == pytest.approx(fractions[1], abs=0.05)
+    (seen, _), (tokens, present) = (room["read"](room[part])[0] for part in ("train", "validation"))
+    counts = torch.full((room["size"],) * 2, 0.1)
+    counts.index_put_((seen[:, :-1], seen[:, 1:]), torch.tensor(1.0), accumulate=True)
+    counts[:, :4] = 1e-9
+    with torch.no_grad():
+        losses = [
+            room["word_loss"](one, tokens) for one in (model(tokens, present), counts.log()[tokens])
+        ]
+    assert losses[0] == pytest.approx(1.5, abs=0.1)
+    assert losses[1] == pytest.approx(1.81, abs=0.01)
 
 
 @pytest.mark.lesson

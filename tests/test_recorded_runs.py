@@ -1027,7 +1027,7 @@ def test_with_a_better_start_and_12000_steps_hardly_anything_is_left():
     assert best == pytest.approx([1.1, 1.4], abs=0.05)  # with half the steps and the old start
 
 
-def _thinned(name):
+def _at_best(name):
     """Return how often networks with all that helped are right: (seeds, templates)."""
     return _of_forms(f"{name}-mean-regularised-norm-first-wide")[0]
 
@@ -1041,7 +1041,7 @@ def _ahead(after, before):
 
 def test_with_136_labels_reading_is_ahead_of_the_best_recipe_for_272():
     """What 10h.4 states: 15 points, a lead; which networks are good, and what isn't."""
-    scratch, text = (_thinned(f"136-12000-causal{start}") for start in ("", "-pre-trained"))
+    scratch, text = (_at_best(f"136-12000-causal{start}") for start in ("", "-pre-trained"))
     assert [one.mean().item() for one in (scratch, text)] == pytest.approx([67.3, 82.5], abs=0.05)
     found = _ahead(text, scratch)
     assert found == pytest.approx([15.2, 4.5], abs=0.05)
@@ -1051,46 +1051,46 @@ def test_with_136_labels_reading_is_ahead_of_the_best_recipe_for_272():
     for start in ("", "-pre-trained"):
         run = f"136-12000-causal{start}-mean-regularised-norm-first-wide"
         assert _right(run, what="train").max() < 1e-5
-    found = _ahead(*(_thinned(f"136-12000-elsewhere-causal{k}") for k in ("-pre-trained", "")))
+    found = _ahead(*(_at_best(f"136-12000-elsewhere-causal{k}") for k in ("-pre-trained", "")))
     assert found == pytest.approx([15.0, 3.9], abs=0.05)
     assert judge(*found) == "a lead"
-    found = _ahead(*(_thinned(f"68-12000-causal{k}") for k in ("-pre-trained", "")))
+    found = _ahead(*(_at_best(f"68-12000-causal{k}") for k in ("-pre-trained", "")))
     assert found == pytest.approx([-0.5, 1.2], abs=0.05)
     assert judge(*found) == "can't tell"
     plain = sorted({one.template for one in statements()[2]}).index("{t} it was a {x} {s} .")
-    some = [_thinned(f"{n}-12000-causal{k}") for n in (136, 204) for k in ("", "-pre-trained")]
+    some = [_at_best(f"{n}-12000-causal{k}") for n in (136, 204) for k in ("", "-pre-trained")]
     right = [one[:, plain].mean().item() for one in some]
     assert right == pytest.approx([44, 62, 64, 91], abs=0.5)
 
 
 def test_with_204_labels_reading_does_what_68_more_do():
     """What 10h.4 states: 13 points, a hint; which networks are good; 96.5 and 96.4 per cent."""
-    scratch, text = (_thinned(f"204-12000-causal{start}") for start in ("", "-pre-trained"))
+    scratch, text = (_at_best(f"204-12000-causal{start}") for start in ("", "-pre-trained"))
     assert [one.mean().item() for one in (scratch, text)] == pytest.approx([83.8, 96.5], abs=0.05)
     found = _ahead(text, scratch)
     assert found == pytest.approx([12.7, 4.4], abs=0.05)
     assert judge(*found) == "a hint"
     assert [int((one.mean(1) > 95).sum()) for one in (scratch, text)] == [1, 10]
-    assert _thinned("272-12000-causal").mean().item() == pytest.approx(96.4, abs=0.05)
-    assert judge(*_ahead(scratch, _thinned("136-12000-causal-pre-trained"))) == "can't tell"
+    assert _at_best("272-12000-causal").mean().item() == pytest.approx(96.4, abs=0.05)
+    assert judge(*_ahead(scratch, _at_best("136-12000-causal-pre-trained"))) == "can't tell"
 
 
 def test_with_fewer_labels_the_gain_is_larger_than_with_272():
     """What 10h.4 prints, hints and a lead; and what it states of 68 labels."""
-    all_labels = [_thinned(f"272-12000-causal{start}") for start in ("", "-pre-trained")]
+    all_labels = [_at_best(f"272-12000-causal{start}") for start in ("", "-pre-trained")]
     for name, expected, verdict in (
         ("136-12000", [13.4, 4.5], "a hint"),
         ("136-12000-elsewhere", [13.2, 3.9], "a lead"),
         ("204-12000", [10.9, 4.0], "a hint"),
     ):
-        scratch, text = (_thinned(f"{name}-causal{start}") for start in ("", "-pre-trained"))
+        scratch, text = (_at_best(f"{name}-causal{start}") for start in ("", "-pre-trained"))
         found = _ahead(text - scratch, all_labels[1] - all_labels[0])
         assert found == pytest.approx(expected, abs=0.06)
         assert judge(*found) == verdict
     before, after = all_labels
     assert (100 - before.mean()) / (100 - after.mean()) == pytest.approx(2, abs=0.05)  # 10h.3
     quiet = ["{r}" not in form for form in sorted({one.template for one in statements()[2]})]
-    few = [_thinned(f"68-12000-causal{k}")[:, quiet].mean() for k in ("", "-pre-trained")]
+    few = [_at_best(f"68-12000-causal{k}")[:, quiet].mean() for k in ("", "-pre-trained")]
     assert few == pytest.approx([50.9, 50.2], abs=0.1)
 
 
@@ -1109,7 +1109,7 @@ def test_with_68_labels_skip_bigrams_are_ahead_within_the_noise():
             [hits[[form == one for form in forms]].mean() for one in sorted({*forms})]
         )
         for start in ("", "-pre-trained"):
-            others = _thinned(f"{68 * n}-12000-causal{start}")
+            others = _at_best(f"{68 * n}-12000-causal{start}")
             found[n, start] = _ahead(right.expand_as(others), others)
     assert found[1, ""] == pytest.approx([3.6, 3.5], abs=0.3)
     assert found[1, "-pre-trained"] == pytest.approx([4.1, 3.7], abs=0.3)
@@ -1124,7 +1124,7 @@ def test_with_136_labels_reading_is_ahead_of_a_tuned_baseline():
     ends = "", "-less", "-more", "-slow"
     valid = {end: _right(run + end, 4, "validation").mean().item() for end in ends}
     assert list(valid.values()) == pytest.approx([69.7, 75.3, 70.0, 71.5], abs=0.06)
-    found = _ahead(_thinned("136-12000-causal-pre-trained"), _of_forms(f"{run}-less")[0])
+    found = _ahead(_at_best("136-12000-causal-pre-trained"), _of_forms(f"{run}-less")[0])
     assert found == pytest.approx([13.9, 4.4], abs=0.05)
     assert judge(*found) == "a lead"
     assert max(_right(run).max(), _right(f"{run}-less").max()) < 80
@@ -1176,8 +1176,8 @@ def test_in_log_odds_only_the_gain_with_204_labels_is_larger():
 
 def test_another_line_between_two_points_gives_about_as_many_labels():
     """What 10h.4 states: 198, or 166 to 231, whatever the line; with the 136 others 186."""
-    scratch = [_thinned(f"{n}-12000-causal") for n in (68, 136, 204, 272)]
-    text, labels = _thinned("136-12000-causal-pre-trained"), [68, 136, 204, 272]
+    scratch = [_at_best(f"{n}-12000-causal") for n in (68, 136, 204, 272)]
+    text, labels = _at_best("136-12000-causal-pre-trained"), [68, 136, 204, 272]
     means = [one.mean().item() for one in scratch]
     assert labels_for(text.mean().item(), labels, means) == pytest.approx(198, abs=0.5)
     part = (text.mean().item() - means[1]) / (means[2] - means[1])
@@ -1186,7 +1186,7 @@ def test_another_line_between_two_points_gives_about_as_many_labels():
     assert labels_for(at[4], labels, at[:4]) == pytest.approx(196, abs=0.5)
     low, high = bootstrap_labels(text, labels, scratch, draws=4000, seed=1)
     assert (low, high) == (pytest.approx(166, abs=4), pytest.approx(231, abs=4))
-    others = _thinned("136-12000-elsewhere-causal-pre-trained")
+    others = _at_best("136-12000-elsewhere-causal-pre-trained")
     assert labels_for(others.mean().item(), labels, means) == pytest.approx(186, abs=0.5)
     low, high = bootstrap_labels(others, labels, scratch, draws=4000, seed=1)
     assert (low, high) == (pytest.approx(159, abs=4), pytest.approx(217, abs=4))
@@ -1195,7 +1195,7 @@ def test_another_line_between_two_points_gives_about_as_many_labels():
 def test_which_text_it_takes_with_136_labels():
     """What exercise 10h.4 found."""
     scratch, own, quiet, text = (
-        _thinned(f"136-12000-causal{start}")
+        _at_best(f"136-12000-causal{start}")
         for start in ("", "-pre-trained-labelled", "-pre-trained-quiet", "-pre-trained")
     )
     assert [one.mean().item() for one in (own, quiet)] == pytest.approx([72.4, 80.9], abs=0.05)
