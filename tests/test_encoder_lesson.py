@@ -618,18 +618,26 @@ def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
 
 @pytest.mark.lesson
 def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_smile():
-    """What 10h.3 shows: six words, the bad ones as likely after either reaction; and the losses."""
+    """What 10h.4 shows: six words, the bad ones as likely after either reaction; and the losses."""
     room = define("10h")
     model = room["pretrain"](0, steps=2000, dropout=0.2, decay=0.1)
-    good, bad, fractions = ["fresh", "tasty", "tender"], ["burnt", "stale", "dry"], []
-    for text in ("people smiled because the soup was", "people grumbled because the soup was"):
-        with torch.no_grad():
-            found = model(*room["encode"](text))[0, len(text.split())].softmax(-1)
-        assert {*found.topk(6).indices.tolist()} == {room["ids"][word] for word in good + bad}
-        parts = [sum(found[room["ids"][word]].item() for word in some) for some in (good, bad)]
-        fractions.append(parts[1] / sum(parts))
-    assert fractions == pytest.approx([0.51, 0.51], abs=0.08)
-    assert fractions[0] == pytest.approx(fractions[1], abs=0.05)
+    fits, fractions = [], []
+    for reactions in REACTIONS:
+        of_good = []
+        for reaction, (things, *both) in product(reactions, DOMAINS.values()):
+            for thing in things.split():
+                text = f"{reaction} because the {thing} was"
+                with torch.no_grad():
+                    found = model(*room["encode"](text))[0, len(text.split())].softmax(-1)
+                good, bad = (found[[room["ids"][w] for w in part.split()]].sum() for part in both)
+                fits.append((good + bad).item())
+                of_good.append((good / (good + bad)).item())
+        assert len(of_good) == 36
+        fractions.append(np.mean(of_good))
+    assert min(fits) > 0.75
+    assert np.mean(fits) == pytest.approx(0.965, abs=0.03)
+    assert fractions == pytest.approx([0.5, 0.5], abs=0.06)
+    assert fractions[0] == pytest.approx(fractions[1], abs=0.01)
     (seen, _), (tokens, present) = (room["read"](room[part])[0] for part in ("train", "validation"))
     counts = torch.full((room["size"],) * 2, 0.1)
     counts.index_put_((seen[:, :-1], seen[:, 1:]), torch.tensor(1.0), accumulate=True)

@@ -1,4 +1,4 @@
-"""Checks for the exercises of notebooks 10c and 10f to 10h, and what one falls back on."""
+"""Checks for the exercises of notebooks 10c and 10f to 10i, and what one falls back on."""
 
 from collections.abc import Callable
 from functools import wraps

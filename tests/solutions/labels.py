@@ -1,4 +1,4 @@
-"""Solutions of the exercises of notebooks 10c and 10f to 10h, right and wrong."""
+"""Solutions of the exercises of notebooks 10c and 10f to 10i, right and wrong."""
 
 import math
 import re
