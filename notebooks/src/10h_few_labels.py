@@ -516,6 +516,9 @@ claim(reader_right=accuracy(reader, test))
 #
 # > <details><summary>What we found</summary>By validation 84.4, 90.2, 94.6 and 97.5 %; by the loss on the labels 84.4, 88.7, 93.3 and 97.4. So eight tickets are as good as one network that has read, at eight times the price. (From twelve networks there are 495 choices of eight, which overlap, so the last number is less certain than it looks.) And hardly any label more is needed: though all losses are next to zero, their order tells nearly as much as validation does. Here, that is, with twelve networks of one kind; try it elsewhere before you rely on it.</details>
 
+# %% [markdown]
+# **What still fails.** Networks still take a shortcut. Exchange the reactions, so that people smile (as {r}) where something bad (as {x}) was had. How often do the networks of the third row follow what happened?
+
 # %%
 told = [form for form in names if "{r}" in form]
 swapped = [f"swapped: {form}" for form in told]  # right, if the answer matches the fact
@@ -525,6 +528,6 @@ for name, kind in kinds.items():
         print(f"{name:12} {right:3.0f} %  {form}")
 
 # %% [markdown]
-# **What still fails.** Networks still take a shortcut. Exchange the reactions ({r}), and those in the third row that read follow the cake in *it was a dry cake so people smiled*, in some 90 % of cases, but in *people smiled because it was a dry cake* only in 4. How would you make them look at both?
+# Those that read follow the cake in *it was a dry cake so people smiled* in some 90 % of cases, but in *people smiled because it was a dry cake* only in 4. How would you make them look at both?
 #
 # And one question is open. He, Girshick and Dollár said *unless there is very little to learn from*. With 272 labels a good baseline hardly gained from reading. And with half of them? [Side lesson 10i](10i_label_worth.ipynb) takes labels away.
