@@ -11,11 +11,13 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from coursekit.data.statements import DOMAINS, REACTIONS, Statement, statements
+from coursekit.evaluate.likelihood import mean_nll
 from coursekit.evaluate.seeds import mean_over_groups
 from coursekit.exercises.labels import tell_by_reaction
 from coursekit.exercises.shortcuts import swap_reaction
 from coursekit.models.bag import choose_bag, count_words, fit_logistic
 from coursekit.models.encoder import pool
+from coursekit.models.ngram import NGram, count_ngrams, kneser_ney
 from tests.lessons import define
 
 
@@ -638,16 +640,16 @@ def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_
     assert np.mean(fits) == pytest.approx(0.965, abs=0.03)
     assert fractions == pytest.approx([0.5, 0.5], abs=0.06)
     assert fractions[0] == pytest.approx(fractions[1], abs=0.01)
-    (seen, _), (tokens, present) = (room["read"](room[part])[0] for part in ("train", "validation"))
-    counts = torch.full((room["size"],) * 2, 0.1)
-    counts.index_put_((seen[:, :-1], seen[:, 1:]), torch.tensor(1.0), accumulate=True)
-    counts[:, :4] = 1e-9
+    parts = [statements()[k] for k in (0, 1)]
+    (tokens, present), _ = room["read"](parts[1])
     with torch.no_grad():
-        losses = [
-            room["word_loss"](one, tokens) for one in (model(tokens, present), counts.log()[tokens])
-        ]
-    assert losses[0] == pytest.approx(1.5, abs=0.1)
-    assert losses[1] == pytest.approx(1.81, abs=0.01)
+        loss = room["word_loss"](model(tokens, present), tokens)
+    assert loss == pytest.approx(1.5, abs=0.06)
+    for n, expected in ((2, 1.82), (3, 1.62)):
+        seen, windows = (room["windows_of"](part, n) for part in parts)
+        assert len(windows) == (tokens > 1).sum()  # the same words
+        counted = NGram(kneser_ney(count_ngrams(seen, room["size"])))
+        assert mean_nll(counted, windows) == pytest.approx(expected, abs=0.005)
 
 
 @pytest.mark.lesson

@@ -1,4 +1,4 @@
-"""How sure a lead is, against SciPy and statsmodels."""
+"""How large and how sure a lead is, against SciPy and statsmodels."""
 
 import re
 from itertools import permutations
@@ -16,6 +16,7 @@ from coursekit.evaluate.seeds import (
     judge,
     largest_difference,
     mean_over_groups,
+    odds_ratio,
     proportion_error,
 )
 
@@ -86,6 +87,24 @@ def test_a_proportion_of_none_or_all_has_no_error(p):
 def test_a_proportion_is_between_0_and_1_of_something(p, n):
     with pytest.raises(ValueError, match=f"{p=} of {n=}: a proportion is from 0 to 1"):
         proportion_error(p, n)
+
+
+@pytest.mark.parametrize(("right", "of", "then"), [(3, 11, 7), (9, 10, 2), (4, 5, 4)])
+def test_an_odds_ratio_is_that_of_the_table_of_counts(right, of, then):
+    counts = np.array([[then, of - then], [right, of - right]])
+    expected = stats.contingency.odds_ratio(counts, kind="sample").statistic
+    assert odds_ratio(right / of, then / of) == pytest.approx(expected, rel=1e-12)
+    assert odds_ratio(then / of, right / of) == pytest.approx(1 / expected, rel=1e-12)
+    wrong = 1 - right / of, 1 - then / of
+    assert odds_ratio(*wrong) == pytest.approx(1 / expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, 67.0, -0.1, float("nan")])
+def test_odds_of_none_or_all_have_no_ratio(bad):
+    with pytest.raises(ValueError, match=f"before={bad} and after=0.5 must be above 0 and below 1"):
+        odds_ratio(bad, 0.5)
+    with pytest.raises(ValueError, match=f"before=0.5 and after={bad} must be above 0 and below 1"):
+        odds_ratio(0.5, bad)
 
 
 def test_groups_of_equal_size_have_the_error_of_their_means():

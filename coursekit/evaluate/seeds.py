@@ -1,4 +1,4 @@
-"""How sure a mean or a lead is: over seeds, and over groups of questions that are alike."""
+"""How large a lead is, and how sure: over seeds, and over groups of questions that are alike."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -116,6 +116,27 @@ def proportion_error(p: float, n: int) -> float:
     if not 0 <= p <= 1 or n < 1:
         raise ValueError(f"{p=} of {n=}: a proportion is from 0 to 1, of one answer or more")
     return (p * (1 - p) / n) ** 0.5
+
+
+def odds_ratio(before: float, after: float) -> float:
+    """Return by what factor the odds grow, the right answers for each wrong one (Cornfield 1951).
+
+    Unlike a difference of proportions, this has no ceiling near 1. The other way round, it is one
+    over this, and so it is for wrong answers.
+
+    Args:
+        before, after: proportions of right answers.
+
+    Raises:
+        ValueError: if a proportion isn't above 0 and below 1: its odds are 0, or infinite.
+
+    Example:
+        >>> odds_ratio(0.5, 0.8)
+        4.0
+    """
+    if not (0 < before < 1 and 0 < after < 1):
+        raise ValueError(f"{before=} and {after=} must be above 0 and below 1: count more answers")
+    return after * (1 - before) / (before * (1 - after))
 
 
 def mean_over_groups(values: Float[Tensor, " n"], groups: Sequence[str]) -> tuple[float, float]:

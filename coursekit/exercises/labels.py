@@ -15,6 +15,7 @@ from coursekit.evaluate.seeds import (
     compare_means,
     largest_difference,
     mean_over_groups,
+    odds_ratio,
     proportion_error,
 )
 from coursekit.exercises.compare import agree, draw_quarters, with_gradients
@@ -201,6 +202,11 @@ def check_our_matching(
         ({"a": torch.zeros(2, 2, 3)}, {"a": torch.ones(2, 3, 2)}),
     ]
     agree(solution, matching_weights, cases)
+
+
+def check_our_odds_ratio(solution: Callable[[float, float], float]) -> None:
+    """Check by what factor the odds of a right answer grow."""
+    agree(solution, odds_ratio, [(0.5, 0.8), (0.8, 0.9), (0.75, 0.5)])
 
 
 def check_our_labels_for(

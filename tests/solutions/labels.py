@@ -647,6 +647,38 @@ def matching_last_parts(mine, theirs):
     return {n.split(".")[-1]: one for n, one in matching_by_loop(mine, theirs).items()}
 
 
+# --- check_our_odds_ratio -----------------------------------------------------------------------
+
+
+def odds_by_counts(before, after):
+    return after / (1 - after) * (1 - before) / before
+
+
+def odds_by_logs(before, after):
+    logits = torch.logit(torch.tensor([before, after], dtype=torch.float64))
+    return (logits[1] - logits[0]).exp().item()
+
+
+def odds_of_rights(before, after):
+    return after / before
+
+
+def odds_of_wrongs(before, after):
+    return (1 - before) / (1 - after)
+
+
+def odds_backwards(before, after):
+    return odds_by_counts(after, before)
+
+
+def odds_afterwards(before, after):
+    return after / (1 - after)
+
+
+def odds_that_never_fall(before, after):
+    return max(odds_by_counts(before, after), odds_by_counts(after, before))
+
+
 # --- check_our_labels_for -----------------------------------------------------------------------
 
 
@@ -1035,6 +1067,16 @@ ROWS = {
             matching_ends: "({'a': [[[0.0, 0.0]], [[0.0, 0.0]]]}, ",
             matching_rows_and_sizes: "({'a': [[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
             matching_beginnings: "({'a': [[0.0, 0.0], [0.0, 0.0]]}, {'a': [1.0, 2.0]})",
+        },
+    ),
+    labels.check_our_odds_ratio: (
+        [odds_by_counts, odds_by_logs],
+        {
+            odds_of_rights: "(0.5, 0.8)",
+            odds_of_wrongs: "(0.5, 0.8)",
+            odds_backwards: "(0.5, 0.8)",
+            odds_afterwards: "(0.8, 0.9)",
+            odds_that_never_fall: "(0.75, 0.5)",
         },
     ),
     labels.check_our_labels_for: (
