@@ -640,6 +640,26 @@ def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_
     assert np.mean(fits) == pytest.approx(0.965, abs=0.03)
     assert fractions == pytest.approx([0.5, 0.5], abs=0.06)
     assert fractions[0] == pytest.approx(fractions[1], abs=0.01)
+
+    smiles = [[], []]
+    for things, *both in DOMAINS.values():
+        for thing, (kind, words) in product(things.split(), enumerate(both)):
+            for word in words.split():
+                text = f"the {thing} was {word} so people"
+                with torch.no_grad():
+                    found = model(*room["encode"](text))[0, len(text.split())].softmax(-1)
+                yes, no = (found[room["ids"][one]] for one in ("smiled", "grumbled"))
+                smiles[kind].append((yes / (yes + no)).item())
+    assert [len(one) for one in smiles] == [36, 36]
+    assert np.mean(smiles[0]) == pytest.approx(np.mean(smiles[1]), abs=0.02)
+    assert 0.4 < np.mean(smiles[0]) < 0.6
+
+
+@pytest.mark.lesson
+def test_a_network_that_read_predicts_better_than_counts():
+    """What 10h.4 shows, and that counts of three words know less of what can be said of a thing."""
+    room = define("10h")
+    model = room["pretrain"](0, steps=2000, dropout=0.2, decay=0.1)
     parts = [statements()[k] for k in (0, 1)]
     (tokens, present), _ = room["read"](parts[1])
     with torch.no_grad():
@@ -650,6 +670,12 @@ def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_
         assert len(windows) == (tokens > 1).sum()  # the same words
         counted = NGram(kneser_ney(count_ngrams(seen, room["size"])))
         assert mean_nll(counted, windows) == pytest.approx(expected, abs=0.005)
+    fits = []
+    for things, *both in DOMAINS.values():
+        for thing in things.split():
+            (found,) = counted(torch.tensor([[room["ids"][thing], room["ids"]["was"]]])).exp()
+            fits.append(sum(found[room["ids"][w]] for part in both for w in part.split()).item())
+    assert np.mean(fits) == pytest.approx(0.70, abs=0.005)
 
 
 @pytest.mark.lesson

@@ -1067,6 +1067,9 @@ def test_with_136_labels_reading_is_ahead_of_the_best_recipe_for_272():
     some = [_at_best(f"{n}-12000-causal{k}") for n in (136, 204) for k in ("", "-pre-trained")]
     right = [one[:, plain].mean().item() for one in some]
     assert right == pytest.approx([44, 62, 64, 91], abs=0.5)
+    assert [int((one[:, plain] < 50).sum()) for one in (some[1], some[3])] == [6, 0]
+    denied = {one.template for one in statements()[0] if one.template.startswith("{t} it was")}
+    assert denied == {"{t} it was not a {o} {s} ."}
 
 
 def test_with_204_labels_reading_does_what_68_more_do():
@@ -1234,9 +1237,10 @@ def test_another_line_between_two_points_gives_about_as_many_labels():
     low, high = bootstrap_labels(most, labels, scratch, draws=4000, seed=1)
     assert (low, high) == (pytest.approx(258, abs=4), math.inf)
     assert _ahead(most, scratch[3]) == pytest.approx([0.1, 1.4], abs=0.06)
-    tuned = _of_forms("136-12000-causal-mean-regularised-norm-first-wide-less")[0].mean().item()
-    found = labels_for(text.mean().item(), labels, [means[0], tuned, *means[2:]])
-    assert found == pytest.approx(197, abs=0.5)
+    ends = [
+        labels_for(one, labels, means) for one in sorted(text.mean(1).tolist())[:: len(text) - 1]
+    ]
+    assert ends == pytest.approx([122, 265], abs=0.5)
 
 
 def test_which_text_it_takes_with_136_labels():
@@ -1271,6 +1275,12 @@ def test_how_sure_it_is_that_a_stronger_baseline_takes_the_gain():
         gains.append(after - before)
         left.append((100 - before.mean()) / (100 - after.mean()))
     assert left == pytest.approx([2.65, 6.2, 5.1, 1.98], abs=0.03)
+    for start, expected in (("", [23.8, 5.2]), ("-pre-trained", [8.5, 2.7])):
+        run = f"272-6000-causal{start}-mean"
+        last = run.replace("6000", "12000") + "-regularised-norm-first-wide"
+        found = _apart_in_all(last, run)
+        assert found == pytest.approx(expected, abs=0.06)
+        assert judge(*found) == "a lead"
     for a, b, expected in (
         (0, 1, [3.9, 4.5]),
         (1, 2, [5.4, 4.9]),
@@ -1288,7 +1298,7 @@ def test_the_best_of_eight_from_scratch_is_level_with_one_that_is_pre_trained():
     right = _right(run).tolist()
     assert _right(run, what="train").max() < 1e-4
     best = "272-12000-causal-mean-regularised-norm-first-wide"
-    assert _right(best, what="train").max() == 0
+    assert _right(best, what="train").max() < 1e-6  # 0, as recorded
     rank, found = (_right(best, what=what).tolist() for what in ("validation", "right"))
     for k, expected in {1: 96.4, 2: 98.0, 4: 99.0, 8: 99.6}.items():
         kept = [found[max(some, key=rank.__getitem__)] for some in combinations(range(12), k)]
@@ -1412,9 +1422,18 @@ def test_reading_is_ahead_if_each_kind_has_the_steps_that_validation_prefers():
 
 def test_networks_get_a_third_of_the_statements_with_nobody_right_or_less():
     """What 10h begins with: 272 labels, from scratch, by either pooling."""
-    for end, expected in (("", 23.3), ("-mean", 33.2), ("-pre-trained-mean", 43.0)):
-        right = _right(f"272-1000-causal{end}", what="nobody found the {s} {o} {t} .")
+    for run, expected in (
+        ("1000-causal", 23.3),
+        ("1000-causal-mean", 33.2),
+        ("1000-causal-pre-trained-mean", 43.0),
+        ("6000-causal-pre-trained-mean", 78.1),
+    ):
+        right = _right(f"272-{run}", what="nobody found the {s} {o} {t} .")
         assert right.mean().item() == pytest.approx(expected, abs=0.05)
+    strong = _right(
+        "272-6000-causal-pre-trained-mean-regularised", what="nobody found the {s} {o} {t} ."
+    )
+    assert strong.min() > 81
 
 
 def test_a_run_is_asked_about_each_statement_with_the_opposite_reaction(monkeypatch):

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10h · When does pre-training pay?
 #
-# *Nobody found the soup burnt today.* Did things turn out well? They did. But the networks of lesson 10g, trained *from scratch* on 272 labels, get less than a quarter of such statements right; a coin would get half. More labels would help, but somebody has to write each of them. Text without labels is cheap. Can a network get more out of the same labels if it reads first?
+# *Nobody found the soup burnt today.* Did things turn out well? They did. But the networks of lesson 10g, trained *from scratch* on 272 labels, get fewer than a quarter of such statements right; a coin would get half. More labels would help, but somebody has to write each of them. Text without labels is cheap. Can a network get more out of the same labels if it reads first?
 #
 # **Afterwards you can** pre-train a network, start another one from its weights, and judge what that gained: over which baseline, and with what certainty.
 #
@@ -42,7 +42,7 @@ size, few = len(ids), train[::8]
 
 
 # %%
-def encode(*texts):  # tokens and where there are any, each (N, T); 1 is [CLS], 0 padding
+def encode(*texts):  # tokens and a mask of the real ones, (N, T); 1 is [CLS], 0 padding
     rows = [[1, *(ids[w] for w in text.split())] for text in texts]
     return [one.to(device) for one in pad_texts(rows, multiple_of=8)]
 
@@ -77,7 +77,7 @@ def train_it(model, batches, loss, steps, decay):
 # > **Exercise 10h.1 (build, 10 minutes).** What is minimised while a network reads? Write `our_reading_loss(logits, tokens)`. `tokens` are padded texts, (B, T): 1 is [CLS], words are 4 and above, and 0 is padding, at the end. `logits`, (B, T, V), say at each position what comes *next*. Return the mean cross-entropy in nats over all words of the batch, regardless of which text they come from. After the last word of a text, nothing is to be predicted.
 # >
 # > <details><summary>Hint 1</summary>The word at position t + 1 is predicted at t. So leave out one position of the logits, and one of the tokens.</details>
-# > <details><summary>Hint 2</summary><code>F.cross_entropy</code> wants (N, V) and (N,). Flatten both, or pick those that you need by a mask. Where a target is the <code>ignore_index</code>, it is left out of the sum and of the count.</details>
+# > <details><summary>Hint 2</summary><code>F.cross_entropy</code> wants (N, V) and (N,). Flatten both, or pick those that you need by a mask.</details>
 
 
 # %% tags=["stub"]
@@ -187,7 +187,7 @@ print("left behind:", *sorted(theirs.keys() - taken.keys()))
 
 
 # %% [markdown]
-# The whole encoder fits. The old head's layers stay behind, `transform` and `norm` among them. Its `head.weight` does come along, as `encoder.embedding.weight`, for the two are tied. The new head begins at random. (Where two models have a whole part in common, `classifier.encoder.load_state_dict(language.encoder.state_dict())` does the same, and complains if anything is missing. Matching doesn't, so always print what stayed behind.) Now a network can learn the labels, starting from random weights or from pre-trained ones. (`part` says which labels; lesson 10i gives it fewer.)
+# The whole encoder fits. The old head stays behind, with `transform` and `norm`. (Under the *name* `head.weight`, that is; the same numbers come along as `encoder.embedding.weight`, for the two are tied.) The new head begins at random. (Where two models have a whole part in common, `classifier.encoder.load_state_dict(language.encoder.state_dict())` does the same, and complains if anything is missing. Matching doesn't, so always print what stayed behind.) Now a network can learn the labels, starting from random weights or from pre-trained ones. (`part` says which labels; lesson 10i gives it fewer.)
 
 
 # %%
@@ -316,7 +316,7 @@ ax.set(
     xlabel="steps; pre-trained, a third with text (of 1,000 half)",
     ylabel="right on validation (%)\n± error over seeds",
 )
-ax.text(950, 87.2, "both training losses\nare near zero by now", fontsize=9)
+ax.text(950, 87.2, "at 1,000, both training\nlosses are near zero", fontsize=9)
 ax.set_title("Recorded, 272 labels: pre-trained networks need more than 1,000 steps", loc="right")
 figure(
     "steps",
@@ -324,7 +324,7 @@ figure(
 )
 
 # %% [markdown]
-# **Both**: lengthening either stage alone gains about ten points, leads. So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** (There had been a sign: 0.0061 nats is near zero, but fifteen times 0.0004.) Zhang et al. (2021) found the usual number of steps too small for BERT, too. After 12,000 steps, the pre-trained ones do worse again on validation, within the noise. The last line gives each kind the length that validation prefers for it: still a lead.
+# **Both**: lengthening either stage alone gains about ten points; both are leads. So **a training loss near zero doesn't prove that a longer run, with its own schedule, would do no better.** (There had been a sign: 0.0061 nats is near zero, but fifteen times 0.0004.) Zhang et al. (2021) found the usual number of steps too small for BERT, too. After 12,000 steps, the pre-trained ones get worse again on validation, within the noise. The last line gives each kind the length that validation prefers for it: still a lead.
 #
 # ## 10h.3 Give the baseline what it needs
 #
@@ -332,7 +332,7 @@ figure(
 #
 # - **Regularisation**: dropout, and ten times the weight decay.
 # - **Time**: 12,000 steps.
-# - **Initialisation**: our encoders start as BERT does, with weights of a standard deviation of 0.02. For a width of 768 the rule of lesson 2, one over the root, gives 0.036, which is near. For our width of 32 it gives 0.18: `std=0.18`.
+# - **Initialisation**: our encoders start as BERT does, with weights of a standard deviation of 0.02. For a width of 768 the rule of lesson 2, one over the root of the width, gives 0.036, not twice as much. For our width of 32 it gives 0.18, nine times as much: `std=0.18`.
 # - **Normalisation**: with *pre-norm*, networks are easier to train than with BERT's *post-norm* (lesson 10; Xiong et al. 2020): `norm_first=True`.
 #
 # Again, let validation decide. The row of dropout 0.2 is the reference: most others change one thing in it. Learning rates are there, too.
@@ -357,7 +357,7 @@ for name, (steps, end, n) in settings.items():
     print(f"{name:18}", *(f" {one.mean():.1f} ± {one.std() / 2:.1f}" for one in found))
 
 # %% [markdown]
-# Nearly all of this is within the noise, but take what scores highest: a dropout of 0.2, by the mean of both kinds, 12,000 steps, and both changes of the start. Add them one after the other, for both kinds; twelve of each were recorded.
+# Nearly all of this is within the noise, but take what scores highest: a dropout of 0.2, by the mean of both kinds, 12,000 steps, and both the larger initialisation and pre-norm. Add them one after the other, for both kinds; twelve of each were recorded.
 #
 # **Predict.** The gain was 17 points. And with all of these?
 
@@ -378,8 +378,9 @@ strong, patient, left = [show_gain(name, *pairs[name])[0] for name in [*pairs][2
 claim(gain_with_regularisation=strong, gain_after_12000_steps=patient)
 claim(gain_after_a_better_start=left)
 nobody = next(k for k, form in enumerate(names) if form.startswith("nobody"))
-right = [f"{before[:, nobody].mean():.0f}" for before, _ in pairs.values()]
-print("from scratch, of statements with nobody:", *right, "% right")
+for k, name in enumerate(kinds):
+    right = [f"{both[k][:, nobody].mean():.0f}" for both in pairs.values()]
+    print(f"{name}, of statements with nobody:", *right, "% right")
 for k, name in enumerate(kinds):
     print(f"{name}, above 95 %:", *(int((both[k].mean(1) > 95).sum()) for both in pairs.values()))
 
@@ -393,9 +394,15 @@ for i, j in ((0, 1), (1, 2), (2, 3), (0, 3)):
     means = f"{rows[i].mean():4.1f} → {rows[j].mean():4.1f}"
     print(f"{means}: {less:4.1f} ± {error:.1f} less, {judge(less, error)}")
 claim(gain_taken_by_the_baseline=less)
+for name, first, last in zip(kinds, pairs["6,000 steps"], (before, after), strict=True):
+    show_gain(f"{name}, second row to last", first, last)
+
+# %%
 wrong = [[100 - one.mean() for one in both] for both in pairs.values()]
-print("of the wrong answers, reading leaves one in", *(f"{a / b:.1f}" for a, b in wrong))
-_ = show_gain("best from scratch against row 3, pre-trained", before, pairs["+ regularised"][1])
+print("of the wrong answers, pre-training leaves one in", *(f"{a / b:.1f}" for a, b in wrong))
+_ = show_gain("last row from scratch, third row pre-trained", before, pairs["+ regularised"][1])
+short = read_results("labels-272-6000-causal-mean-regularised-norm-first-wide", names, seeds=4)
+print(f"the last recipe from scratch with 6,000 steps, four seeds: {short.mean():.0f} % right")
 
 # %% tags=["figure", "folded"]
 ax, told = plt.subplots(figsize=(7.2, 3.9))[1], []
@@ -417,17 +424,17 @@ ax.set_title("Recorded, 272 labels: the baseline catches up, and 1.8 points are 
 figure("start", alt="Five rows of dots: the gain is 5 points, then 17, 13, 8, and at last 1.8.")
 
 # %% [markdown]
-# **17 points, then 13, 8, and 1.8 ± 1.4: we can't tell.** No single step can be told from chance, but all together are a lead. So regularisation, time, a larger initialisation and pre-norm do most of what reading did, without any text. *Nobody found the soup burnt* goes from a third to 87 %. He, Girshick and Dollár (2019) found this in vision: trained for longer, and with suitable normalisation, networks from scratch catch up, unless the data are very few.
+# **17 points, then 13, 8, and 1.8 ± 1.4: we can't tell.** No single step can be told from chance, but all together are a lead: from scratch, they bring 24 points, and after pre-training eight. So regularisation, time, a larger initialisation and pre-norm do more than reading did, without any text. *Nobody found the soup burnt* goes from a third to 87 %. He, Girshick and Dollár (2019) found this in vision: trained for longer, and with suitable normalisation, networks from scratch catch up, unless the data are very few.
 #
-# Don't conclude too much. We stopped strengthening our baseline when the gain could no longer be told from zero, which is a choice, too, and made on the test. And points must shrink as both kinds come near 100 %. Count what reading does to the *wrong* answers: it leaves one in 2.6 in the second row, one in 6.2 in the third, one in 2.0 in the last. In that light, regularisation gave reading *more* to do, and the last steps took it away. (By odds ratios, which lesson 10i explains, the fall from the second row to the last can't be told from chance, and that from the third is a hint.)
+# Don't read too much into it. It is one draw of templates, fourteen in the test. We stopped strengthening our baseline when the gain could no longer be told from zero, which is a choice, too, and made on the test. And points must shrink as both kinds come near 100 %. Count what pre-training does to the *wrong* answers: it leaves one in 2.6 in the second row, one in 6.2 in the third, one in 2.0 in the last. In that light, regularisation gave it *more* to do, and the last steps took it away. How sure such ratios are, lesson 10i asks.
 #
-# What reading saves is *steps and luck*. With half as many steps, and BERT's own initialisation, networks that read get 97.5 %, no less than the best baseline (that too is He, Girshick and Dollár's finding). And in the third row, training from scratch is a lottery: three of twelve are above 95 %, one gets only 63. Of those that read, eleven are above 95: the first run works. Dai and Le (2015) and Erhan et al. (2010) found that, too.
+# What reading saves is *steps and luck*. With 6,000 steps, and BERT's own initialisation, networks that read get 97.5 %. The best baseline gets as much with 12,000, and 91 % with 6,000. (That, too, is He, Girshick and Dollár's finding.) And in the third row, training from scratch is a lottery: three of twelve are above 95 %, one gets only 63. Of those that read, eleven are above 95: the first run works. Dai and Le (2015) and Erhan et al. (2010) found that, too.
 #
 # <details><summary>Caveats</summary>Validation, which chose the settings, has 512 labels beside the 272. Dropout, learning rate and steps were chosen for both kinds together, the initialisation for the networks from scratch only, and one weight decay was tried. If each kind gets its own dropout, 0.1 from scratch, the gain of the regularised networks is 18.9 points, where the common one gives 17.3 with the same four seeds. How many steps go to text, and a learning rate of its own for the labels, weren't tuned, so reading might bring more. ± overstates the error, since each of its two parts includes some of the other; it doesn't cover other training templates, or other settings. Our statements have 72 words; GPT-1 and BERT read far more text. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 #
 # ## 10h.4 What did the text teach?
 #
-# But *why* does reading help? Train a network that reads first, as in the third row, with dropout. What does it know then, without a single label? To begin with, compare it on new texts with counts of pairs, and of three words in a row, smoothed (Kneser and Ney 1995).
+# What does a network know that has read, before it sees a single label? Train one as in the third row, with dropout. To begin with, compare it on new texts with counts of pairs, and of three words in a row, smoothed (Kneser and Ney 1995).
 
 # %% tags=["nbval-ignore-output"]
 language = pretrain(0, steps=2000, dropout=0.2, decay=0.1)
@@ -450,7 +457,7 @@ for n in (2, 3):
     print(f"counts of {n}: {mean_nll(counted, windows_of(validation, n)):.2f}")
 
 # %% [markdown]
-# It predicts new texts better than counting does. What does it know about words? Let it go on with *people smiled because the soup was*, and with *people grumbled because the soup was*; and so on for twelve things, after three good reactions and three bad ones.
+# It predicts new texts better than counting does. What does it know about words? Let it continue *people smiled because the soup was*, and *people grumbled because the soup was*; and so on for twelve things, after three good reactions and three bad ones. Then the other way round: after *the soup was tasty so people*, do they smile?
 #
 # **Predict.** After a *good* reaction, how much of the probability goes to words that are good for the thing (*fresh*, *tasty* or *tender* for a soup)?
 
@@ -469,20 +476,33 @@ def go_on(reaction, thing):  # the probability of each word after these
     return language(*encode(text))[0, len(text.split())].softmax(-1)
 
 
-def to_words(table, which):  # per cent, the mean of all things; 0: good words, 1: bad ones
+def to_words(table, which):  # per cent for each thing; 0: good words, 1: bad ones
     rows = zip(table, things.values(), strict=True)
-    return 100 * sum(row[[ids[w] for w in words[which]]].sum() for row, words in rows).item() / 12
+    return torch.stack([100 * row[[ids[w] for w in words[which]]].sum() for row, words in rows])
+
+
+@torch.no_grad()
+def smiles(thing, word):  # of what people do after that, per cent
+    text = f"the {thing} was {word} so people"
+    p = language(*encode(text))[0, len(text.split())].softmax(-1)
+    return 100 * p[ids["smiled"]] / (p[ids["smiled"]] + p[ids["grumbled"]])
 
 
 # %% tags=["nbval-ignore-output"]
 tables = [torch.stack([sum(go_on(r, s) for r in some) / 3 for s in things]) for some in REACTIONS]
-to_good, to_bad = ([to_words(table, k) for table in tables] for k in (0, 1))
+(good, bad), (good_too, bad_too) = [[to_words(table, k) for k in (0, 1)] for table in tables]
+compare_guess(guess, good.mean().item())
+print(f"after good reactions {good.mean():.0f} % to good words, {bad.mean():.0f} % to bad ones")
+print(
+    f"after bad reactions {good_too.mean():.0f} % to good words, {bad_too.mean():.0f} % to bad ones"
+)
+by_counts = torch.stack([counted(torch.tensor([[ids[s], ids["was"]]]))[0].exp() for s in things])
+print(f"counts of 3: {to_words(by_counts, 0).mean() + to_words(by_counts, 1).mean():.0f} % to both")
+claim(words_that_fit=(good + bad).mean().item())
+claim(good_words_told_from_bad=(good - good_too).abs().max().item())
 for k, name in enumerate(("good", "bad")):
-    print(
-        f"after {name} reactions: {to_good[k]:.0f} % to good words, {to_bad[k]:.0f} % to bad ones"
-    )
-compare_guess(guess, to_good[0])
-claim(words_that_fit=to_good[0] + to_bad[0], good_words_told_from_bad=to_good[0] - to_good[1])
+    smile = [smiles(s, w) for s, words in things.items() for w in words[k]]
+    print(f"after {name} words, people smile in {sum(smile) / len(smile):.0f} %")
 
 # %% tags=["figure", "folded"]
 columns = [w for _, *some in DOMAINS.values() for part in some for w in part.split()]
@@ -503,13 +523,14 @@ fig.suptitle("It knows what a soup can be, not what makes people smile", x=0.98,
 figure("soup", alt="Two tables of next words: the same four blocks after good and bad reactions.")
 
 # %% [markdown]
-# **It knows what can be said of a soup, a train, a letter or a walk**: nearly all its probability is on the six words, of 72, that the text uses for such things. It wasn't told that there are four kinds of things. (*Dry* has two columns: it is bad for a cake and good for a walk.) Which of the six make people smile, the text also says, but this network hasn't learned it: good words and bad ones are as likely after either reaction. So in this example it starts out knowing which words can stand in for each other, not which are good. The labels need only add that. Whether that is why reading helps we didn't test. To Erhan et al. (2010) pre-training is a regulariser, which starts a network where solutions that generalise are near. Now the labels.
+# **It knows what can be said of a soup, a train, a letter or a walk**: nearly all its probability is on the six words, of 72, that the text uses for such things; counting puts 70 % there. It wasn't told that there are four kinds of things. (*Dry* has two columns: it is bad for a cake and good for a walk.) The text also says what makes people smile. That, this network hasn't learned, in neither direction: good words are as likely as bad ones after either reaction, and either reaction after both. So it starts out knowing which words can stand in for each other, not which are good. Whether that is why pre-training helps we didn't test. To Erhan et al. (2010) pre-training is a regulariser, which starts a network where solutions that generalise are near. Now the labels.
 
 # %% tags=["nbval-ignore-output"]
 reader = learn_labels(0, language, steps=4000, dropout=0.2, decay=0.1)
 print(f"pre-trained, regularised: {accuracy(reader, test):.0f} % of the test right")
 ask(reader)
-claim(reader_right=accuracy(reader, test))
+told_nobody = [one for one in test if "nobody" in one.text]
+claim(reader_right=accuracy(reader, test), reader_on_nobody=accuracy(reader, told_nobody))
 
 # %% [markdown]
 # **Nobody found the soup burnt.** It knows. (So do most networks from scratch with the last recipe: they get 87 % of such statements. But those took 12,000 steps.)
@@ -517,8 +538,8 @@ claim(reader_right=accuracy(reader, test))
 # %% [markdown]
 # ## What you now have
 #
-# - **When does pre-training pay?** Where the recipe is poor, or the run short: with 272 labels, reading brought 17 points. With regularisation, more steps, a larger initialisation and pre-norm, 1.8 ± 1.4 points were left, and we couldn't tell. So ask first what the baseline lacks.
-# - It saves steps and luck: networks that read were as good with half the steps, and eleven of twelve got above 95 %, where three from scratch did.
+# - **When does pre-training pay?** When both of its stages are long enough, and the baseline is weak: with 272 labels, it brought 17 points. With regularisation, more steps, a larger initialisation and pre-norm, 1.8 ± 1.4 points were left, and we couldn't tell. So ask first what the baseline lacks.
+# - It saves steps and luck. Networks that read were as good as the best from scratch with half the steps; and by the same recipe, that of the third row, eleven of twelve got above 95 %, and three from scratch (with the best recipe nine).
 # - A training loss near zero doesn't mean that a network has finished.
 # - To start one model from another's weights, take what has the same name and the same shape, and print what stays behind.
 
@@ -527,17 +548,17 @@ claim(reader_right=accuracy(reader, test))
 # >
 # > <details><summary>Hint</summary><code>read_results("labels-272-6000-causal-mean-regularised", ["validation", "train", "right"], seeds=12)</code> returns a row for each network; in the last row it is <code>labels-272-12000-causal-mean-regularised-norm-first-wide</code>. <code>itertools.combinations(range(12), k)</code> gives all choices.</details>
 #
-# |k|row 3, best on validation (%)|row 3, lowest loss (%)|last row, best on validation (%)|
-# |---|---|---|---|
-# |1|84.4|84.4|96.4|
-# |2||||
-# |4||||
-# |8||||
+# |k|row 3, best on validation (%)|row 3, lowest loss (%)|last row, best on validation (%)|last row, lowest loss (%)|
+# |---|---|---|---|---|
+# |1|84.4|84.4|96.4|96.4|
+# |2|||||
+# |4|||||
+# |8|||||
 #
-# > <details><summary>What we found</summary>Row 3 by validation: 84.4, 90.2, 94.6 and 97.5 %, so it takes eight tickets, 48,000 steps. The last row: 96.4, 98.0, 99.0 and 99.6, so two tickets, 24,000 steps, are enough: the price of a weak baseline was doubled. (From twelve networks there are 495 choices of eight, which overlap, so the last numbers are less certain than they look.) By the loss on the labels, row 3 gives 84.4, 88.7, 93.3 and 97.4: though all losses are next to zero, their order is informative. Not so in the last row, where each is exactly 0 in 32 bits, and there is nothing to choose by.</details>
+# > <details><summary>What we found</summary>Row 3 by validation: 84.4, 90.2, 94.6 and 97.5 %, so it takes eight tickets, 48,000 steps. The last row: 96.4, 98.0, 99.0 and 99.6, so two tickets, 24,000 steps, are enough: the price of a weak baseline was doubled. (From twelve networks there are 495 choices of eight, which overlap, so the last numbers are less certain than they look.) By the loss on the labels, row 3 gives 84.4, 88.7, 93.3 and 97.4: though all losses are next to zero, their order is informative. Not so in the last row. There, all are 0 to the six decimals that were recorded, so there is nothing to choose by: the first of equals, seed by seed, gives 96.4, 98.0, 98.4 and 98.7, and that means nothing.</details>
 
 # %% [markdown]
-# **What still fails.** Networks still take a shortcut. Exchange the reactions, {r}, so that people smile at a thing {s} that was bad, {x}, or not good, {o}. How often do the networks of the third row follow what happened?
+# **What still fails.** In training, what happened and how people react always agree. Exchange the reactions, {r}, so that people smile at a thing {s} that was bad, {x}, or not good, {o}. Which of the two should decide is a convention; but which does? The networks of the third row follow what happened in
 
 # %%
 told = [form for form in names if "{r}" in form]
@@ -548,6 +569,6 @@ for name, kind in kinds.items():
         print(f"{name:12} {right:3.0f} %  {form}")
 
 # %% [markdown]
-# Those that read follow the cake in *it was a dry cake so people smiled* in some 90 % of cases, but in *people smiled because it was a dry cake* only in 4. How would you make them look at both? (With a causal mask, which of the vectors that the head averages haven't seen the reaction?)
+# After pre-training it depends on the order: they go by the cake in *it was a dry cake so people smiled* in some 90 % of cases, but in *people smiled because it was a dry cake* only in 4. How would you make them look at both? (With a causal mask, which of the vectors that the head averages haven't seen the reaction?)
 #
 # And one question is open. He, Girshick and Dollár make an exception for very few data. With 272 labels a good baseline hardly gained from reading. And with half of them? [Side lesson 10i](10i_label_worth.ipynb) takes labels away.
