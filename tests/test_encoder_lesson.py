@@ -674,8 +674,9 @@ def test_a_network_that_read_predicts_better_than_counts():
     for things, *both in DOMAINS.values():
         for thing in things.split():
             (found,) = counted(torch.tensor([[room["ids"][thing], room["ids"]["was"]]])).exp()
-            fits.append(sum(found[room["ids"][w]] for part in both for w in part.split()).item())
-    assert np.mean(fits) == pytest.approx(0.70, abs=0.005)
+            some = sum(found[room["ids"][w]] for part in both for w in part.split())
+            fits.append((some / (1 - found[room["ids"]["not"]])).item())
+    assert np.mean(fits) > 0.9  # or it is "not"
 
 
 @pytest.mark.lesson

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10i · How many labels is reading worth?
 #
-# *Today it was a tasty cake.* No *not*, no *but*: nothing to stumble over. Yet networks that learn 136 labels from scratch get only 44 % of such plain statements right, fewer than a coin would. (In training, only *today it was not a tasty cake* begins like that. Whether that is why, we haven't tested.) In lesson 10h there were 272 labels, and over a good baseline, reading first gained 1.8 ± 1.4 points: hardly anything. But He, Girshick and Dollár (2019) make an exception, for very few data. So suppose that half of our labels had never been written. Can reading make up for them?
+# *Today it was a tasty cake.* No *not*, no *but*: nothing to stumble over. Yet networks that learn 136 labels from scratch get only 44 % of such plain statements right, fewer than a coin would. In lesson 10h there were 272 labels, and over a good baseline, reading first gained 1.8 ± 1.4 points: hardly anything. But He, Girshick and Dollár (2019) make an exception, for very few data. So suppose that half of our labels had never been written. Can reading make up for them?
 #
 # **Afterwards you can** draw a learning curve over labels for two ways to train; compare one gain with another, in points and as an odds ratio; and say what a gain is worth in labels, and how certain that is.
 #
@@ -163,7 +163,7 @@ over_tuned = show_gain("136 labels, dropout 0.1 from scratch", tuned, curve[1][1
 claim(gain_over_a_tuned_baseline=over_tuned)
 
 # %% [markdown]
-# Other labels give the same. Validation prefers a dropout of 0.1, within the noise, and over twelve networks with that, the gain is 13.9 points, still a lead.
+# Other labels give about as much. Validation prefers a dropout of 0.1, within the noise, and over twelve networks with that, the gain is 13.9 points, still a lead.
 #
 # ## 10i.2 Is 15 more than 1.8?
 #
@@ -247,8 +247,10 @@ def middle_95(found):
 for k, n in enumerate(numbers):
     low, high = middle_95(factors[:, k])
     print(f"{n:3} labels: odds × {ratios[n]:.1f}, 95 % from {low:.1f} to {high:.1f}")
-low, high = middle_95(factors[:, 1] / factors[:, 3])
-print(f"136 against 272: × {ratios[136] / ratios[272]:.1f}, 95 % from {low:.1f} to {high:.1f}")
+for k in (1, 2):
+    low, high = middle_95(factors[:, k] / factors[:, 3])
+    times = ratios[numbers[k]] / ratios[272]
+    print(f"{numbers[k]} against 272: × {times:.1f}, 95 % from {low:.1f} to {high:.1f}")
 before, after = curve[3]
 rest = before[before.mean(1) > before.mean(1).min()]  # all but the weakest
 print(f"272 without the weakest from scratch: odds × {ratio([rest, after]):.1f}")
@@ -270,16 +272,16 @@ for ax, (drawn, middles, none, name) in zip(axes, panels, strict=True):
 axes[1].set_yscale("log")
 axes[1].set_yticks([1, 2, 4, 8], ["× 1", "× 2", "× 4", "× 8"])
 axes[1].minorticks_off()
-message = "Recorded: only in points is the gain with 272 labels plainly small"
+message = "Recorded: 136 labels gain more than 272 in points, 204 in odds, too"
 plt.suptitle(message, x=0.99, ha="right", fontsize=12)
 figure("scales", alt="In points 272 labels gain little; their odds ratio may be anything up to 4.")
 
 # %% [markdown]
-# **By its odds ratio, the gain with 272 labels is undecided.** It may be nothing; it may be as large as with 136 labels, or larger; and one network makes about half of it. So in points, reading brings more with half or three quarters of the labels, and points are what users notice. But near 100 % all gains in points become small, whatever reading did. When you read that a method gains most where labels are few, ask for the scale.
+# **By the odds ratio, reading brings most with 204 labels**, five times the odds, and more than with 272, a hint. With 136, we can't tell whether it is more than with 272: there, a factor of 2.0 may be nothing, or four, and one network accounts for about half of it. So 204 labels gain more than 272 on both scales, 136 only in points. When you read that a method gains most where labels are few, ask for the scale: near 100 %, all gains in points become small, whatever the method did.
 #
 # ## 10i.3 Count in labels
 #
-# There is a third scale, the one that is paid for: how many *labels* would do the same? Read the first figure sideways. Start at what 136 labels give after reading, and go right until you meet the curve from scratch. (Between two points, draw a straight line over the *logarithm* of the number, as the figure does: what doubles the labels is a step of the same size everywhere.)
+# There is a third scale, the one that is paid for: how many *labels* would do the same? Read the first figure sideways. Start at what 136 labels give after reading, and go right until you meet the curve from scratch. (The figure's scale is logarithmic. So take a straight line over the *logarithm* between two points; a line over the number itself would change the answer by one or two labels.)
 
 # %% [markdown] tags=["exercise"]
 # > **Exercise 10i.2 (build, 10 minutes).** Write `our_labels_for(target, labels, scores)`: how many labels a curve needs to reach `target` for the first time. `labels` are increasing numbers, `scores` what is reached with each, not always more than with the one before. From one point to the next the curve is a straight line *over the logarithm* of the number. If the first number is enough, return it; if none is, `math.inf`. For example, to reach 80 on the curve with 70 for 100 labels and 90 for 400 takes 200 labels: halfway up, and halfway from log 100 to log 400.
@@ -317,67 +319,69 @@ guess = None  # labels
 from coursekit.evaluate.curve import bootstrap_labels, labels_for
 
 in_labels = answer_or(our_labels_for, labels_for)  # the library's until yours is there
-without = [before for before, _ in curve]
-scores = [one.mean().item() for one in without]
-worth = in_labels(curve[1][1].mean().item(), numbers, scores)
+halves = [torch.cat(some) for some in zip(curve[1], others, strict=True)]  # both halves' networks
+without = [curve[0][0], halves[0], curve[2][0], curve[3][0]]
+scores, target = [one.mean().item() for one in without], halves[1].mean().item()
+worth = in_labels(target, numbers, scores)
 compare_guess(guess, worth)
 claim(worth_in_labels=worth)
 
 # %% [markdown]
-# How certain is that? Resample again, seeds and templates; the library does it for a whole curve. And what of the other 136, and of 204?
+# With 136 labels, that takes the networks of both halves together, 24 of each kind. How certain is it? Resample again, seeds and templates; the library does it for a whole curve. And what are 204 labels worth?
 
 # %%
-found = {"136 labels": curve[1][1], "136 others": others[1], "204 labels": curve[2][1]}
-spans = {}
-for name, one in found.items():
-    number = in_labels(one.mean().item(), numbers, scores)
-    low, high = bootstrap_labels(one, numbers, without, draws=4000, seed=42)
-    spans[name] = low, number, high
-    print(f"{name} do as much as {number:.0f} from scratch (95 %: {low:.0f} to {high:.0f})")
-ends = [in_labels(one, numbers, scores) for one in curve[1][1].mean(1).sort()[0][[0, -1]].tolist()]
-print(f"136 labels, the unluckiest network and the luckiest: {ends[0]:.0f} and {ends[1]:.0f}")
-_ = show_gain("272 from scratch, 204 after reading", curve[3][0], curve[2][1])
+low, high = bootstrap_labels(halves[1], numbers, without, draws=4000, seed=42)
+print(f"136 labels do as much as {worth:.0f} from scratch (95 %: {low:.0f} to {high:.0f})")
+ends = halves[1].mean(1).sort()[0][[0, -1]].tolist()
+ends = [in_labels(one, numbers, scores) for one in ends]
+print(f"the unluckiest network and the luckiest: {ends[0]:.0f} and {ends[1]:.0f}")
+most = curve[2][1]
+number = in_labels(most.mean().item(), numbers, scores)
+span = bootstrap_labels(most, numbers, without, draws=4000, seed=42)
+print(f"204 labels do as much as {number:.0f} from scratch (95 %: {span[0]:.0f} to {span[1]:.0f})")
+_ = show_gain("272 from scratch, 204 after reading", curve[3][0], most)
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(7.2, 3.8))[1]
-for column, (name, where) in enumerate(zip(kinds, ((215, 83), (103, 84)), strict=True)):
-    means = [both[column].mean() for both in curve]
-    ax.plot(numbers, means, "o-", color=f"C{column}", linewidth=2)
-    ax.text(*where, name, color=f"C{column}", fontsize=11)
+read = [curve[0][1], halves[1], curve[2][1], curve[3][1]]
+for name, some, where, color in (
+    ("from scratch", without, (215, 83), "C0"),
+    ("pre-trained", read, (103, 83), "C1"),
+):
+    ax.plot(numbers, [one.mean() for one in some], "o-", color=color, linewidth=2)
+    ax.text(*where, name, color=color, fontsize=11)
 arrow = {"arrowstyle": "->", "color": "black", "linewidth": 2}
-for k, name in enumerate(("136 labels", "136 others")):
-    (low, number, high), level = spans[name], found[name].mean().item()
-    ax.annotate("", (number, level), (136, level), arrowprops=arrow)
-    text = (f"+ {number - 136:.0f}", f"+ {number - 136:.0f} (others)")[k]
-    ax.text((170, 160)[k], level + (1, -3.8)[k], text, ha=("center", "right")[k], fontsize=10)
-    ax.errorbar(number, 56 - 3 * k, xerr=[[number - low], [high - number]], fmt="|k", capsize=3)
-    ax.text(237, 56 - 3 * k, f"{name}, 95 %", va="center", fontsize=9)
-ax.plot(136, found["136 others"].mean(), "o", color="C1")
+ax.annotate("", (worth, target), (136, target), arrowprops=arrow)
+ax.text(162, target + 1, f"+ {worth - 136:.0f} labels", ha="center", fontsize=11)
+ax.errorbar(worth, target, xerr=[[worth - low], [high - worth]], fmt="none", color="0.4", capsize=5)
+ax.text(high * 1.02, target, "95 %", va="center", fontsize=10)
 ax.set_xscale("log")
 ax.set_xticks(numbers, numbers)
 ax.minorticks_off()
 ax.set(xlabel="labels", ylabel="right on new statements (%)", xlim=(62, 300), ylim=(49, 101))
-ax.set_title("Recorded: with 136 labels, reading is worth another 50 or 62", loc="right")
-figure("worth", alt="Arrows from 136 labels with reading to 198 and to 186 from scratch.")
+ax.set_title(
+    f"Recorded: reading is worth {worth - 136:.0f} labels more, on top of 136", loc="right"
+)
+figure("worth", alt="An arrow from 136 labels with reading to 192 from scratch, at 81 per cent.")
 
 # %% [markdown]
-# **On average, networks that read do as well with 136 labels as those from scratch with some 190** (the two intervals reach from 159 to 232). With 204, they leave our curve: no number up to 272 did as much from scratch (`inf`), though by a margin that is noise. So reading saved some 68 of 272 labels, a quarter (95 %: 54 or more). That is something to tell whoever pays for them. Howard and Ruder (2018) count in this way (*label efficiency*); Hernandez et al. (2021) call the difference, here 50 to 62 labels, the *effective data transferred*.
+# **On average, networks that read do as well with 136 labels as those from scratch with 192** (95 %: 170 to 219). With 204, they leave our curve: no number up to 272 did as much from scratch (`inf`), though by a margin that is noise. So reading saved some 68 of 272 labels, a quarter (95 %: 54 or more). That is something to tell whoever pays for them. Howard and Ruder (2018) count in this way; Hernandez et al. (2021) call the difference, here 56 labels, the *effective data transferred*.
 #
-# What does it rest on? On averages: a single network that read, with 136 labels, is worth anything from 122 to 265. On a curve that isn't tuned at 204 labels; if a better recipe lifted it there, reading would be worth less. And on 512 labels for validation, which nobody with a budget of 136 would have. Nor would you begin with a network of your own, if your text were in plain English: first ask a large instructed model, without any label, or put a linear head on a frozen sentence encoder. We ran neither.
+# What does it rest on? On averages: a single network that read is worth anything from 134 labels to 265. On a curve that isn't tuned at 204 labels; if a better recipe lifted it there, reading would be worth less. And on 512 labels for validation, which nobody with a budget of 136 would have.
 #
-# To learn from labels and from text without any is *semi-supervised learning*. There are other ways: in *self-training*, a network labels the text, and trains on those labels. Zoph et al. (2020) found in vision that this still helped where a strong baseline and many labels left pre-training nothing to add. We didn't run it.
+# <details><summary>Caveats</summary>Dropout, learning rate and steps were chosen for both kinds together, the initialisation for the networks from scratch only, and one weight decay was tried, all with 272 labels. The odds are those of all twelve networks together; if log-odds are averaged network by network, the ratios with 136 and 272 labels are 2.9 and 1.4, and whether they differ can't be told, either. How many steps go to text, and a learning rate of its own for the labels, weren't tuned, so reading might bring more. The two halves count as given. With 272 labels each template has them in four domains, with 204 in three, and so on. Our labels were chosen evenly; with a random choice, results would vary more. ± on points overstates the error, since each of its two parts includes some of the other; neither error covers other training templates, or other settings. With this many comparisons, some will be hints by chance. Our statements have 72 words; GPT-1 and BERT read far more text. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
 #
-# <details><summary>Caveats</summary>Dropout, learning rate and steps were chosen for both kinds together, the initialisation for the networks from scratch only, and one weight decay was tried, all with 272 labels. The odds are those of all twelve networks together; if log-odds are averaged network by network, the ratios with 136 and 272 labels are 2.9 and 1.4, and whether they differ can't be told, either. How many steps go to text, and a learning rate of its own for the labels, weren't tuned, so reading might bring more. With 272 labels each template has them in four domains, with 204 in three, and so on. Our labels were chosen evenly; with a random choice, results would vary more. ± on points overstates the error, since each of its two parts includes some of the other; neither error covers other training templates, or other settings. With this many comparisons, some will be hints by chance. Our statements have 72 words; GPT-1 and BERT read far more text. All this is recorded and <a href="../tests/test_recorded_runs.py">tested</a>.</details>
+# <details><summary>Other ways to use text without labels</summary>To learn from labels and from text without any is <em>semi-supervised learning</em>. In <em>self-training</em>, a network labels the text, and trains on those labels; Zoph et al. (2020) found in vision that this still helped where a strong baseline and many labels left pre-training nothing to add. And if your text were in plain English, you wouldn't begin with a network of your own: you would ask a large instructed model, without any label, or put a linear head on a frozen sentence encoder. We ran none of these.</details>
 #
 # ## What you now have
 
 # %% [markdown]
-# - **How many labels is reading worth?** With 136, another 50 or 62 (95 %: from 23 to 96); with 204, about the 68 that were left out (95 %: 54 or more). With 272 our test is too easy to tell. With 68 we saw nothing, and no network was better than a rule.
-# - A gain has no size without a scale. In points: 15 with 136 labels, a lead (14 over a tuned baseline), and 1.8 with 272. As odds ratios: 2.3 and 2.0, which can't be told apart. In labels: what it saves.
+# - **How many labels is reading worth?** With 136, another 56 (95 %: 34 to 83); with 204, about the 68 that were left out. With 272 our test is too easy to tell. With 68 we saw nothing, and no network was better than a rule.
+# - A gain has no size without a scale. In points: 15 with 136 labels, a lead (14 over a tuned baseline), and 1.8 with 272. As odds ratios: 2.3, which can't be told from 2.0 with 272, but 5.3 with 204. In labels: what it saves.
 # - Two gains are compared by their difference and its error, not by which of them is clear. And if they can't be told apart, that doesn't make them equal.
 
 # %% [markdown] tags=["exercise"]
-# > **Exercise 10i.3 (investigate, 15 minutes).** *Which text helps?* With 136 labels, two more kinds of pre-trained networks were recorded, twelve of each. Those in `f"labels-136-12000-causal-pre-trained-labelled-{end}"` read only the 136 statements that they have labels for. Those with `quiet` in place of `labelled` read only the 1,536 without a reaction, for a reaction tells the outcome (lesson 10g). Write down a guess first: which order? Then compare each with `curve[1][0]`, from scratch, and with `curve[1][1]`, which read everything. Complete the table. Is it reading as such that helps, or other text? And must that text tell outcomes?
+# > **Exercise 10i.3 (investigate, 15 minutes).** *Which text helps?* With 136 labels, two more kinds of pre-trained networks were recorded, twelve of each. Those in `f"labels-136-12000-causal-pre-trained-labelled-{end}"` read only the 136 statements that they have labels for. Those with `quiet` in place of `labelled` read only the 1,536 without a reaction, for a reaction tells the outcome (lesson 10g). Write down a guess first: which order? Then compare each with `curve[1][0]`, from scratch, and with `curve[1][1]`, which read everything. Complete the table. Is it reading as such that helps, or other text? And must that text say how people reacted? (Compare the first two rows with each other, too.)
 # >
 # > <details><summary>Hint</summary><code>read_results(file, names, seeds=12)</code> returns (seeds, templates), for <code>show_gain</code>.</details>
 #
@@ -389,13 +393,20 @@ figure("worth", alt="Arrows from 136 labels with reading to 198 and to 186 from 
 #
 # > <details><summary>What we found</summary>Its own 136 texts, each read some 900 times, bring a network to 72.4 %, 5.1 ± 2.9 points over one from scratch: we can't tell. The other texts add 10.0 ± 4.1, a hint. Texts without a reaction bring 80.9 %, a gain of 13.6 ± 4.4, a lead, and all texts add 1.6 ± 4.9 to that. So other text may help, and perhaps it needn't say how people reacted. But its own 136 and the 1,536 are only 8.5 ± 4.4 apart, so we can't tell, and they differ in how much there is to read, too. To read a task's text after much other text is *task-adaptive pre-training* (Gururangan et al. 2020), to read nothing else *self-pretraining*. Krishna et al. (2022) pre-trained ELECTRA and RoBERTa, two relatives of BERT, on nothing but the text of a task, for ten tasks, and found them about level with those that had read a general corpus. Amos, Berant and Gupta (2024) did so with Transformers for long sequences. Their tasks had more text than our 136 statements.</details>
 
+# %% [markdown]
+# **What still fails.** *Today it was a tasty cake.* Why are networks from scratch worse than a coin there? A suspect: of all templates in training, one alone begins like that, *today it was not a tasty cake*. So perhaps networks learn that *today it was* turns a good word round. Test it: take its four labels away, which leaves 132, and train twelve more networks. As a control, take the four of *today the cake was not tasty* away instead.
+
 # %%
 plain = names.index("{t} it was a {x} {s} .")
-for n in (136, 204):
-    pair = [one[:, plain] for one in curve[numbers.index(n)]]
-    right = [f"{one.mean():.0f} ± {one.std() / math.sqrt(12):.0f}" for one in pair]
-    low = int((pair[1] < 50).sum())  # below a coin
-    print(f"plain statements, {n} labels: {right[0]} → {right[1]} % right, {low} of 12 below 50")
+kinds_of = {"from scratch, 136 labels": curve[1][0], "pre-trained, 136 labels": curve[1][1]}
+for name, run in {"the suspect": "", "the control": "-control"}.items():
+    found = read_results(f"labels-132-12000{run}-causal-{end}", names, seeds=12)
+    kinds_of[f"from scratch, without {name}"] = found
+kinds_of["pre-trained, 204 labels"] = curve[2][1]
+for name, found in kinds_of.items():
+    right = found[:, plain]  # of plain statements, over seeds
+    print(f"{name:34}{right.mean():.0f} ± {right.std() / math.sqrt(12):.0f} % right", end="")
+    print(f", {int((right < 50).sum())} of 12 below 50")
 
 # %% [markdown]
-# **What still fails.** *Today it was a tasty cake.* With 136 labels, networks that read get 62 % of such statements right on average, but half of them less than a coin. With 204 it is 91. Labels can be saved, but the ones that remain had better show what matters: would one label for *today it was a …* without a *not* have done? We haven't tried.
+# RESULT

@@ -231,6 +231,26 @@ RECIPES |= {
     for name, options in THINNED.items()
     for seed in range(12)
 }
+LACKING: dict[str, str] = {
+    "132-12000-causal": "{t} it was not a {o} {s} .",
+    "132-12000-control-causal": "{t} the {s} was not {o} .",
+}
+"""Of the 136 labels all but those of a template: one that plain statements look like, or not."""
+RECIPES |= {
+    f"labels-{name}-mean-regularised-norm-first-wide-{seed}": _brief(
+        seed,
+        12000,
+        "Lacking",
+        every=8,
+        rule="attend_past",
+        without=without,
+        **THINNED["136-12000-causal"],
+        **VARIED["-mean"],
+        **STARTS["norm-first-wide"],
+    )
+    for name, without in LACKING.items()
+    for seed in range(12)
+}
 RECIPES |= {  # other settings for the baseline with 136 labels
     f"labels-136-12000-causal-mean-regularised-norm-first-wide-{name}-{seed}": _brief(
         seed,

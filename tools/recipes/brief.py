@@ -193,5 +193,25 @@ class AllBut(Thinned):
         return tokens[keep], present[keep], labels[keep]
 
 
+class Lacking(Thinned):
+    """The same without the labels of one template.
+
+    Args:
+        without: that template; its texts are still read, if any are.
+        options: see `Thinned`.
+    """
+
+    def __init__(self, *, without: str, **options: Any) -> None:
+        forms = [*dict.fromkeys(one.template for one in statements()[0])]
+        self.without = forms.index(without)
+        super().__init__(**options)
+
+    def _labels(self) -> tuple[Tensor, Tensor, Tensor]:
+        tokens, present, labels = super()._labels()
+        form = torch.arange(len(labels), device=labels.device) // (8 // self.thin)
+        keep = form != self.without
+        return tokens[keep], present[keep], labels[keep]
+
+
 class ThinnedDropping(Dropping, Thinned):
     """The same with another dropout."""
