@@ -670,13 +670,6 @@ def test_a_network_that_read_predicts_better_than_counts():
         assert len(windows) == (tokens > 1).sum()  # the same words
         counted = NGram(kneser_ney(count_ngrams(seen, room["size"])))
         assert mean_nll(counted, windows) == pytest.approx(expected, abs=0.005)
-    fits = []
-    for things, *both in DOMAINS.values():
-        for thing in things.split():
-            (found,) = counted(torch.tensor([[room["ids"][thing], room["ids"]["was"]]])).exp()
-            some = sum(found[room["ids"][w]] for part in both for w in part.split())
-            fits.append((some / (1 - found[room["ids"]["not"]])).item())
-    assert np.mean(fits) > 0.9  # or it is "not"
 
 
 @pytest.mark.lesson

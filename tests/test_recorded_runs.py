@@ -14,6 +14,7 @@ from itertools import combinations, pairwise
 
 import pytest
 import torch
+from scipy.stats import fisher_exact
 from torch.nn import functional as F
 from torch.testing import assert_close
 
@@ -1089,6 +1090,20 @@ def test_with_136_labels_reading_is_ahead_of_the_best_recipe_for_272():
     assert denied == {"{t} it was not a {o} {s} ."}
 
 
+def test_without_four_labels_of_a_template_like_them_plain_statements_fare_no_better():
+    """What 10i ends with: we can't tell, and a control does about half as much."""
+    plain = "{t} it was a {x} {s} ."
+    end = "-mean-regularised-norm-first-wide"
+    some = {name: _right(f"{name}{end}", what=plain) for name in ("136-12000-causal", *LACKING)}
+    everything, suspect, control = some.values()
+    assert [one.mean().item() for one in some.values()] == pytest.approx([44, 50, 46], abs=0.6)
+    assert [int((one < 50).sum()) for one in some.values()] == [8, 6, 6]
+    for one, expected in ((suspect, [5.7, 3.7]), (control, [2.6, 4.9])):
+        assert _apart(one, everything) == pytest.approx(expected, abs=0.06)
+        assert judge(*_apart(one, everything)) == "can't tell"
+    assert (3 * _apart(suspect, everything)[1] / 5.7) ** 2 == pytest.approx(4, abs=0.3)
+
+
 def test_with_204_labels_reading_does_what_68_more_do():
     """What 10i.1 states: 13 points, a hint; which networks are good; 96.5 and 96.4 per cent."""
     scratch, text = (_at_best(f"204-12000-causal{start}") for start in ("", "-pre-trained"))
@@ -1317,12 +1332,12 @@ def test_the_best_of_eight_from_scratch_is_level_with_one_that_is_pre_trained():
     best = "272-12000-causal-mean-regularised-norm-first-wide"
     assert _right(best, what="train").max() < 1e-6  # 0, as recorded
     rank, found = (_right(best, what=what).tolist() for what in ("validation", "right"))
-    for k, expected in {1: 96.4, 2: 98.0, 4: 99.0, 8: 99.6}.items():
+    for k, expected in {1: 96.4, 2: 98.0, 3: 98.6, 8: 99.6}.items():
         kept = [found[max(some, key=rank.__getitem__)] for some in combinations(range(12), k)]
         assert sum(kept) / len(kept) == pytest.approx(expected, abs=0.06)
     for by, sign, found in (
-        ("validation", 1, {1: 84.4, 2: 90.2, 4: 94.6, 8: 97.5}),
-        ("train", -1, {2: 88.7, 4: 93.3, 8: 97.4}),
+        ("validation", 1, {1: 84.4, 2: 90.2, 3: 92.9, 8: 97.5}),
+        ("train", -1, {2: 88.7, 3: 91.4, 8: 97.4}),
     ):
         rank = (sign * _right(run, what=by)).tolist()
         for k, expected in found.items():
@@ -1502,6 +1517,10 @@ def test_with_dropout_pre_trained_networks_know_every_template():
     scratch = found["causal-mean-regularised"].mean(1)
     assert scratch.min().item() == pytest.approx(63, abs=0.5)
     assert ((scratch > 95).sum(), (strong.mean(1) > 95).sum()) == (3, 11)
+    for good, read, p in ((3, 11, 0.003), (9, 12, 0.22)):
+        assert fisher_exact([[good, 12 - good], [read, 12 - read]]).pvalue == pytest.approx(
+            p, rel=0.1
+        )
     nobody = forms.index("nobody found the {s} {o} {t} .")
     right = [found[name][:, nobody].mean().item() for name in found]
     assert [right[0], right[2], right[3]] == pytest.approx([33, 47, 94], abs=0.5)
