@@ -1090,6 +1090,18 @@ def test_with_136_labels_reading_is_ahead_of_the_best_recipe_for_272():
     assert denied == {"{t} it was not a {o} {s} ."}
 
 
+def test_after_reading_each_template_is_where_68_more_labels_put_it():
+    """What 10i.1 shows: with 136 after reading about as with 204, and with 204 as with 272."""
+    for n, off in ((136, 3.9), (204, 1.0)):
+        read = _at_best(f"{n}-12000-causal-pre-trained").mean(0)
+        more, same = (_at_best(f"{k}-12000-causal").mean(0) for k in (n + 68, n))
+        assert (read - more).abs().mean().item() == pytest.approx(off, abs=0.15)
+        assert (read - same).abs().mean() > 3 * (read - more).abs().mean()
+    forms = sorted({one.template for one in statements()[2]})
+    gained = _at_best("204-12000-causal-pre-trained").mean(0) - _at_best("204-12000-causal").mean(0)
+    assert forms[gained.argmax()] == "nobody found the {s} {o} {t} ."
+
+
 def test_without_four_labels_of_a_template_like_them_plain_statements_fare_no_better():
     """What 10i ends with: we can't tell, and a control does about half as much."""
     plain = "{t} it was a {x} {s} ."
@@ -1101,7 +1113,12 @@ def test_without_four_labels_of_a_template_like_them_plain_statements_fare_no_be
     for one, expected in ((suspect, [5.7, 3.7]), (control, [2.6, 4.9])):
         assert _apart(one, everything) == pytest.approx(expected, abs=0.06)
         assert judge(*_apart(one, everything)) == "can't tell"
-    assert (3 * _apart(suspect, everything)[1] / 5.7) ** 2 == pytest.approx(4, abs=0.3)
+    apart, error = _apart(suspect, control)
+    assert [apart, error] == pytest.approx([3.1, 5.3], abs=0.06)
+    assert (3 * error / apart) ** 2 == pytest.approx(26, abs=0.5)
+    half = _right(f"136-12000-elsewhere-causal{end}", what=plain)
+    assert half.mean().item() == pytest.approx(39, abs=0.5)
+    assert half.max() < 50
 
 
 def test_with_204_labels_reading_does_what_68_more_do():

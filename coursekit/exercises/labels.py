@@ -18,7 +18,7 @@ from coursekit.evaluate.seeds import (
     odds_ratio,
     proportion_error,
 )
-from coursekit.exercises.compare import agree, draw_quarters, with_gradients
+from coursekit.exercises.compare import agree, draw_quarters, watch_arguments, with_gradients
 from coursekit.models.bag import count_words
 from coursekit.models.encoder import POOLINGS, pool
 from coursekit.training.checkpoint import matching_weights
@@ -162,7 +162,8 @@ def check_our_reading_loss(solution: Callable[[Tensor, Tensor], Tensor]) -> None
     for size, tokens in enumerate(map(torch.tensor, texts), start=8):
         cases.append((draw_quarters(g, *tokens.shape, size), tokens))
     cases[-1] = (200 * cases[-1][0], cases[-1][1])
-    agree(with_gradients(solution, "logits"), with_gradients(reading_loss, "logits"), cases)
+    watched = watch_arguments(solution, "logits", "tokens")
+    agree(with_gradients(watched, "logits"), with_gradients(reading_loss, "logits"), cases)
 
 
 def reading_loss(logits: Float[Tensor, "B T V"], tokens: Int[Tensor, "B T"]) -> Float[Tensor, ""]:

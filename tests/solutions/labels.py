@@ -460,6 +460,11 @@ def pairs_of_words_that_occur(tokens, size):
 # --- check_our_reading_loss ---------------------------------------------------------------------
 
 
+def reading_into_tokens(logits, tokens):
+    tokens[tokens == 0] = -100
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
 def reading_by_shift(logits, tokens):
     after = tokens[:, 1:]
     losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), after, reduction="none")
@@ -1029,6 +1034,7 @@ ROWS = {
     labels.check_our_reading_loss: (
         [reading_by_shift, reading_by_loop],
         {
+            reading_into_tokens: "[1, 7, 5, 6, 0]]) raised ",
             reading_its_own_word: "[[1, 5, 6, 7]]",
             reading_the_word_before: "[[1, 5, 6, 7]]",
             reading_round_the_end: "[[1, 5, 6, 7]]",
