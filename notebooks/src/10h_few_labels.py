@@ -420,7 +420,7 @@ print(f"the gain by reading fell by {lost:.1f} ± {error:.1f}, {judge(lost, erro
 claim(gain_taken_by_the_baseline=lost, fall_in_standard_errors=lost / error)
 
 # %% [markdown]
-# **It isn't, in points: a lead.** But mind what this rests on: errors that are rather too large (a part of each is counted twice), one draw of templates, fourteen of them in the test. We stopped strengthening the baseline when the gain could no longer be told from zero, which is a choice, too, and made on the test. And near 100 % there is no room for large gains. In a measure without such a ceiling, the odds ratio of lesson 10i, the fall can't be told from chance.
+# **It isn't, in points: a lead.** But mind what this rests on: errors that are rather too large (a part of each is counted twice), one draw of templates, fourteen of them in the test. We stopped strengthening the baseline when the gain could no longer be told from zero, which is a choice, too, and made on the test. And near 100 % there is no room for large gains. By the measure of lesson 10i, which has no such ceiling, the fall can't be told from chance.
 #
 # So what does reading bring? Look at the dots once more, and at *nobody*.
 
