@@ -131,8 +131,8 @@ def odds_ratio(before: float, after: float) -> float:
         ValueError: if a proportion isn't above 0 and below 1: its odds are 0, or infinite.
 
     Example:
-        >>> odds_ratio(0.5, 0.8)
-        4.0
+        >>> odds_ratio(0.5, 0.75)
+        3.0
     """
     if not (0 < before < 1 and 0 < after < 1):
         raise ValueError(f"{before=} and {after=} must be above 0 and below 1: count more answers")
