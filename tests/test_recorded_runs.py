@@ -317,9 +317,20 @@ def test_a_short_run_is_trained_by_the_loop_of_its_lesson(
     assert run.result()["right"] == lesson["accuracy"](model, lesson["test"])
 
 
+def take_26_steps_as(model, name):
+    """Take 26 steps of a run with seed 3, which end at the weights of a lesson's model."""
+    recipe = RECIPES[f"labels-{name}-mean-regularised-norm-first-wide-3"]
+    run = begin(replace(recipe, options=recipe.options | {"steps": 26}), torch.device("cpu"))
+    for _ in range(26):
+        run.step()
+    for key, one in run.classifier.state_dict().items():  # texts are padded further
+        assert_close(one, model.state_dict()[key], rtol=0, atol=1e-5)
+    return run
+
+
 @pytest.mark.parametrize("name", THINNED)
 def test_a_run_can_learn_fewer_labels_and_read_fewer_texts(monkeypatch, name):
-    """Those of lesson 10i and of its exercise 10i.2, as the functions of 10h make them."""
+    """Those of lesson 10i and of its exercise 10i.3, as the functions of 10h make them."""
     monkeypatch.setattr(Thinned, "PRE_TRAINING", 12)
     monkeypatch.setattr(Thinned, "DROPOUT", 0.0)  # its draws go by how far texts are padded
     lesson, told = define("10h"), {one for some in REACTIONS for one in some}
@@ -335,12 +346,7 @@ def test_a_run_can_learn_fewer_labels_and_read_fewer_texts(monkeypatch, name):
     options = {"std": 0.18, "norm_first": True, "decay": 0.1}
     start = lesson["pretrain"](3, steps=12, part=texts, **options) if "pre" in name else None
     model = lesson["learn_labels"](3, start, steps=14 if start else 26, part=part, **options)
-    recipe = RECIPES[f"labels-{name}-mean-regularised-norm-first-wide-3"]
-    run = begin(replace(recipe, options=recipe.options | {"steps": 26}), torch.device("cpu"))
-    for _ in range(26):
-        run.step()
-    for key, one in run.classifier.state_dict().items():  # texts are padded further
-        assert_close(one, model.state_dict()[key], rtol=0, atol=1e-5)
+    run = take_26_steps_as(model, name)
     x, y = lesson["read"](part)
     with torch.no_grad():
         expected = F.cross_entropy(model(*x), y).item()
@@ -349,19 +355,14 @@ def test_a_run_can_learn_fewer_labels_and_read_fewer_texts(monkeypatch, name):
 
 @pytest.mark.parametrize(("name", "without"), LACKING.items())
 def test_a_run_can_leave_out_the_labels_of_a_template(monkeypatch, name, without):
-    """Those of 10i.4, as the functions of 10h make them."""
+    """Those that 10i ends with, as the functions of 10h make them."""
     monkeypatch.setattr(Lacking, "DROPOUT", 0.0)  # its draws go by how far texts are padded
     lesson = define("10h")
     part = [one for one in define("10i")["keep"](2) if one.template != without]
     assert len(part) == 132
     options = {"std": 0.18, "norm_first": True, "decay": 0.1}
     model = lesson["learn_labels"](3, None, steps=26, part=part, **options)
-    recipe = RECIPES[f"labels-{name}-mean-regularised-norm-first-wide-3"]
-    run = begin(replace(recipe, options=recipe.options | {"steps": 26}), torch.device("cpu"))
-    for _ in range(26):
-        run.step()
-    for key, one in run.classifier.state_dict().items():  # texts are padded further
-        assert_close(one, model.state_dict()[key], rtol=0, atol=1e-5)
+    take_26_steps_as(model, name)
 
 
 @pytest.mark.parametrize(
@@ -1293,7 +1294,7 @@ def test_another_line_between_two_points_gives_about_as_many_labels():
 
 
 def test_which_text_it_takes_with_136_labels():
-    """What exercise 10i.2 found."""
+    """What exercise 10i.3 found."""
     scratch, own, quiet, text = (
         _at_best(f"136-12000-causal{start}")
         for start in ("", "-pre-trained-labelled", "-pre-trained-quiet", "-pre-trained")
