@@ -28,7 +28,8 @@ def test_a_curve_that_falls_is_read_where_it_first_comes_to_the_score():
 
 def test_a_score_that_is_reached_at_once_or_never():
     scores = [60.0, 80.0, 70.0, 90.0]
-    assert labels_for(12.0, LABELS, scores) == 30
+    assert labels_for(12.0, LABELS, scores) == labels_for(60.0, LABELS, scores) == 30
+    assert labels_for(60.0, LABELS, [60.0, 50.0, 60.0, 90.0]) == 30
     assert labels_for(90.5, LABELS, scores) == math.inf
 
 

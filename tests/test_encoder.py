@@ -143,6 +143,12 @@ def test_a_file_of_bert_can_be_read(monkeypatch, tmp_path, prefix):
     assert_close(ours(tokens), theirs(tokens)[0], rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize(("width", "n_head"), [(24, 1), (64, 1), (128, 2), (192, 3)])
+def test_without_a_number_there_is_a_head_for_each_64_channels_and_at_least_one(width, n_head):
+    config = EncoderConfig(vocab_size=V, context=7, n_layer=1, n_head=n_head, d_model=width)
+    assert from_bert(to_bert(Encoder(config))).config.n_head == n_head
+
+
 @pytest.mark.parametrize(
     "missing", ["embeddings.token_type_embeddings.weight", "encoder.layer.1.output.dense.bias"]
 )

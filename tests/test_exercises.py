@@ -248,6 +248,20 @@ def test_every_check_sees_one_per_cent_a_lost_sign_and_what_is_no_number(check, 
         check(off)
 
 
+@pytest.mark.parametrize("check", ROWS)
+def test_every_check_refuses_one_value_too_many(check):
+    (right, *_), _ = ROWS[check]
+
+    def more(*arguments):
+        answer = right(*arguments)
+        if answer is None:  # what it found stands in its arguments
+            return _leave_times(2, *arguments)
+        return (*answer, 0.0) if isinstance(answer, tuple) else (answer, 0.0)
+
+    with pytest.raises(NotYet):
+        check(more)
+
+
 def test_gradients_beside_an_output_are_those_of_its_squares():
     x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
     found = with_gradients(lambda x, y, factor: factor * x * y, "x", "y")(x, y, 2)

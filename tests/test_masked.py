@@ -90,14 +90,16 @@ def test_the_convolutions_start_so_that_the_variance_stays(own):
         assert y[..., 1:, 1:-1][..., :-1, :].var().item() == pytest.approx(1, rel=0.15)
 
 
-def test_two_stacks_are_sums_over_what_lies_above_and_to_the_left():
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_two_stacks_are_sums_over_what_lies_above_and_to_the_left(rows):
     above, left = normal(B, D, ROWS, COLUMNS), normal(B, D, ROWS, COLUMNS, seed=1)
-    w_above, w_left, w_link = normal(D, D, 2, 3), normal(D, D, 1, 4, seed=2), normal(D, D, seed=3)
+    w_above, w_left = normal(D, D, rows, 3), normal(D, D, 1, 4, seed=2)
+    w_link = normal(D, D, seed=3)
     new_above, new_left = two_stacks(above, left, w_above, w_left, w_link)
-    beside, before = F.pad(above, (1, 1, 1, 0)), F.pad(left, (3, 0))
+    beside, before = F.pad(above, (1, 1, rows - 1, 0)), F.pad(left, (3, 0))
     for row in range(ROWS):
         for column in range(COLUMNS):
-            window = beside[:, :, row : row + 2, column : column + 3]
+            window = beside[:, :, row : row + rows, column : column + 3]
             assert_close(
                 new_above[:, :, row, column], torch.einsum("oirk,birk->bo", w_above, window)
             )
