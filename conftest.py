@@ -60,7 +60,7 @@ os.environ["COURSEKIT_PLAIN"] = "1"  # no progress bars: their text never repeat
 GRACE_SECONDS = 2
 ALONE = "tests/test_solved.py"
 """Its tests run a lesson each, for minutes."""
-LONGEST = (ALONE, "tests/test_recorded_runs.py", "notebooks/")
+LONGEST = (ALONE, "tests/test_recorded_runs.py", "tests/test_encoder_lesson.py", "notebooks/")
 NUMBER = r"(?<!\w)-?\d[\d,.]*(e[+-]?\d+)?"
 _seen = {"cells": False}
 

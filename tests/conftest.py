@@ -1,6 +1,6 @@
 """What all tests share. It comes first: jaxtyping can only wrap modules not yet imported."""
 
-from jaxtyping import install_import_hook
+from jaxtyping import config, install_import_hook
 
 install_import_hook("coursekit", "beartype.beartype")  # verifies the shapes in signatures
 
@@ -28,3 +28,9 @@ def bare(monkeypatch, tmp_path):
     monkeypatch.setattr(store, "_used", {})
     monkeypatch.setattr(store, "_problems", {})
     return cache
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """Many steps of training, without the check of every call's shapes: a fifth less time."""
+    monkeypatch.setattr(config, "jaxtyping_disable", True)

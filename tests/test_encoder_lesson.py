@@ -1,6 +1,7 @@
 """What lesson 10 and its sides state and no cell measures, by their own models and loops."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -20,10 +21,25 @@ from coursekit.models.encoder import pool
 from coursekit.models.ngram import NGram, count_ngrams, kneser_ney
 from tests.lessons import define
 
+pytestmark = pytest.mark.usefixtures("long")
+
 
 @pytest.fixture
 def lesson():
     return define("10")
+
+
+@cache
+def pretrained(seed):
+    """Lesson 10's encoder, which several tests ask and none changes."""
+    lesson = define("10")
+    return lesson["pretrain"](seed, lesson["hide_some"])
+
+
+@cache
+def reader():
+    """Lesson 10h's network that has only read."""
+    return define("10h")["pretrain"](0, steps=2000, dropout=0.2, decay=0.1)
 
 
 def find_dry(test):
@@ -57,7 +73,7 @@ def test_in_new_statements_the_nearest_dry_has_the_same_topic(lesson):
     untrained = lesson["OurModel"](lesson["OurEncoder"](n), n)
     blind = ((same_kind & others).sum(1) / others.sum(1)).mean().item()
     assert 0.35 < blind < 0.4
-    trained = right(lesson["pretrain"](0, lesson["hide_some"]))
+    trained = right(pretrained(0))
     assert trained > max(0.75, right(untrained) + 0.2)
 
 
@@ -69,7 +85,7 @@ def test_a_gpt_leads_if_it_tries_every_word_and_not_if_it_reads_what_comes_befor
     row, at = (lesson["hide_some"](texts, g)[0] == 3).nonzero(as_tuple=True)
     y, blanks, every = texts[row, at], texts[row], range(len(row))
     blanks[every, at] = 3
-    encoder = lesson["pretrain"](1, lesson["hide_some"])  # the best of four seeds
+    encoder = pretrained(1)  # the best of four seeds
     gpts = [lesson["pretrain"](1, lesson["next_words"], causal=True)]  # 1,500 steps
     gpts.append(lesson["pretrain"](1, lesson["next_words"], 225, causal=True))
 
@@ -138,7 +154,7 @@ def test_with_100_labels_a_probe_finds_the_topic_after_one_layer_and_in_untraine
         both = [lesson["vectors_of"]("dry", model, part[0], depth) for part in (known, new)]
         return define("10d")["ask"](both[0], known[1], both[1], new[1], n=100)
 
-    model = lesson["pretrain"](0, lesson["hide_some"])
+    model = pretrained(0)
     assert right(model, 1) > 62
     assert 47 < right(model, 0) < 57
     torch.manual_seed(42)
@@ -157,7 +173,7 @@ def test_the_adjectives_have_not_read_the_thing_for_dry(lesson):
         )
         for some in (slice(1), slice(1, 3))
     )
-    encoder, parts = lesson["pretrain"](0, lesson["hide_some"]), (lesson["known"], lesson["new"])
+    encoder, parts = pretrained(0), (lesson["known"], lesson["new"])
 
     @torch.no_grad()
     def vectors(texts, readers):
@@ -182,7 +198,7 @@ def test_from_100_labels_a_probe_finds_some_of_what_dry_may_not_read(lesson):
     ids, (known, new) = lesson["ids"], (lesson["known"], lesson["new"])
     words = " ".join(" ".join(part) for part in DOMAINS.values()).split()
     both = torch.tensor([ids[word] for word in words if word != "dry"])
-    encoder = lesson["pretrain"](1, lesson["hide_some"])
+    encoder = pretrained(1)
     v, v_new = (
         lesson["vectors_of"]("dry", encoder, part[0], forbidden=both) for part in (known, new)
     )
@@ -622,7 +638,7 @@ def test_frozen_pre_trained_vectors_do_not_tell_the_outcome():
 def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_smile():
     """What 10h.4 shows: six words, the bad ones as likely after either reaction; and the losses."""
     room = define("10h")
-    model = room["pretrain"](0, steps=2000, dropout=0.2, decay=0.1)
+    model = reader()
     fits, fractions = [], []
     for reactions in REACTIONS:
         of_good = []
@@ -659,7 +675,7 @@ def test_a_network_that_read_knows_what_a_soup_can_be_and_not_what_makes_people_
 def test_a_network_that_read_predicts_better_than_counts():
     """What 10h.4 shows, and that counts of three words know less of what can be said of a thing."""
     room = define("10h")
-    model = room["pretrain"](0, steps=2000, dropout=0.2, decay=0.1)
+    model = reader()
     parts = [statements()[k] for k in (0, 1)]
     (tokens, present), _ = room["read"](parts[1])
     with torch.no_grad():
@@ -675,7 +691,7 @@ def test_a_network_that_read_predicts_better_than_counts():
 @pytest.mark.lesson
 def test_whether_it_turned_out_well_is_hardly_in_the_vectors(lesson):
     """Of 64 labelled statements, by the mean of their vectors; chance is a half."""
-    model = lesson["pretrain"](0, lesson["hide_some"])
+    model = pretrained(0)
     parts = lesson["train"], lesson["test"]
     both = [lesson["our_batch"]([one.text for one in part]) for part in parts]
     y, y_new = (torch.tensor([one.label for one in part]) for part in parts)

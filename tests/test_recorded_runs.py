@@ -125,6 +125,7 @@ class TestRecord:
     def test_it_was_made_by_the_recipe_as_it_is_now(self, name):
         assert find_fault(name, RECIPES[name], FOLDER) == ""
 
+    @pytest.mark.usefixtures("long")
     def test_its_first_steps_are_taken_again(self, name):
         record = read_record(name, FOLDER)
         kinds = {one: store.kind(data.DATASETS[one], fetch=True) for one in record.data}
