@@ -1591,6 +1591,8 @@ def test_how_sure_the_lead_of_the_best_kind_is(other, twelve, eight, templates):
         rest = [k for k in range(14) if k != one]
         found = compare_seeds(best[:, rest].mean(1), second[:, rest].mean(1))
         assert [part.item() for part in found] == pytest.approx([4.2, 2.3], abs=0.05)
+        random = [of_kind(kind).mean(0)[one].item() for kind in ("causal", "bidirectional")]
+        assert random == pytest.approx([34.2, 15.6], abs=0.05)
 
 
 def test_skip_bigrams_lead_on_the_test_templates_and_not_on_those_of_validation():

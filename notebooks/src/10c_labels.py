@@ -227,7 +227,7 @@ claim(least_right_in_training=least, pairs_at_any_distance=pairs)
 #
 # The last column has the same four networks, recorded, with the same seed. If yours differ, nothing is wrong: another processor rounds differently, and in 1,500 steps such a difference grows until it is another network. (On a second processor of ours these four had 73, 84, 90 and 95 %.) So what would another **seed** do, which decides the first weights, the order of the data, and which words are masked? Train all four kinds again, with the seeds 1, 2 and 3. That takes three minutes more, so these runs are recorded, too.
 #
-# And a rule, before we look. The difference of two means, divided by its standard error, says how many standard errors apart they are, the *t* statistic. We call the difference **a lead** if it is three or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate. And where there are two ways to compute an error (10c.3), the larger counts.
+# And a rule, before we look. The difference of two means, divided by its standard error, says how many standard errors apart they are, the *t* statistic. We call the difference **a lead** if it is three or more, from two to three **a hint**, and below two we **can't tell**. Three, not two, since from four seeds the error itself is a rough estimate. And where there are two ways to compute the error over seeds (10c.3), the larger counts.
 #
 # **Predict.** The best and the worst network of seed 0 are 28 points apart. Now take the kind that varies most. How far apart are its best and its worst network?
 
@@ -292,7 +292,7 @@ def difference(a, b):
 
 
 # %% [markdown]
-# But are the runs independent? Those of one seed see the statements in the same order, and some begin with the same weights. Then the error of the four *differences* is the right one, the **paired** error, which can be smaller or larger. Below it is once larger and once much smaller. With four seeds either can be small by luck, so by our rule the larger counts.
+# But are the runs independent? Those of one seed see the statements in the same order, and some begin with the same weights. Then the error of the four *differences* is the right one, the **paired** error, which can be smaller or larger. Below, it is larger in one case and much smaller in the other. With four seeds either can be small by luck, so by our rule the larger counts.
 
 # %%
 from coursekit.evaluate.seeds import compare_means, compare_seeds, judge
@@ -338,7 +338,7 @@ claim(lead_of_the_opening=opening, opening_in_standard_errors=opening / opening_
 claim(leads_of_six=leads, largest_in_errors=widest)
 
 # %% [markdown]
-# The two *networks* of the beginning do differ, 94 and 65 on the same statements. But with seed 2 *causal* scores 67 % and *bidirectional* 85. Over four seeds one *kind* is ahead by 2.4 ± 10.3: **we can't tell.** Of the six pairs none is a lead, and two are hints.
+# The two *networks* we began with do differ, 94 and 65 on the same statements. But with seed 2 *causal* scores 67 % and *bidirectional* 85. Over four seeds one *kind* is ahead by 2.4 ± 10.3: **we can't tell.** Of the six pairs none is a lead, and two are hints.
 #
 # Would even a lead mean much? Six pairs are six chances. How often would our rule find a lead if all four kinds were *equal*? Simulate it: give every network a score from the same normal distribution, and look at all six pairs. Do that ten thousand times.
 
@@ -411,7 +411,7 @@ ax.set_title("All kinds equal: among six pairs a lead is five times as likely")
 figure("by-chance", alt="At three errors the curve of one pair is at 2 per cent, that of six at 9.")
 
 # %% [markdown]
-# One pair: in 2 of 100. At least one of six pairs: in 9. That is the trouble with **multiple comparisons**: look at enough pairs, and you will find a lead. A largest difference like ours, 2.6 errors, comes about by chance in 13 of 100. So we can't tell which kind is better.
+# One pair: in 2 of 100. At least one of six pairs: in 9. That is the trouble with **multiple comparisons**: look at enough pairs, and you will find a lead. By chance alone the largest difference reaches ours, 2.6 errors, in 13 of 100 experiments. So we can't tell which kind is better.
 #
 # <details><summary>In the usual words</summary>With four seeds a lead is significant at the level of 2 %, <i>p</i> < 0.02, if the runs are independent, normal, and all kinds scatter alike. The 9 of 100 is the family-wise error rate; Tukey's and Holm's methods keep it down. Why 9 and not 6 × 1.8, which is 11? Because in some experiments several pairs are leads at once.</details>
 #
@@ -457,7 +457,7 @@ figure("power", alt="At four seeds the curve for 10 points is at 16; it reaches 
 # %% [markdown]
 # Four seeds find it in 16 experiments of 100, twelve in 48. The probability of finding a true lead is the **power** of a comparison. To find one of 10 points four times in five, you need 21 seeds of each kind.
 #
-# (Our rule is strict, and the more seeds, the stricter: see the grey curve fall. At four seeds errors are often small by luck, and so the blue curve even falls at first. A *t*-test at 5 % needs 12 seeds, and 18 if it allows for six pairs.)
+# (Our rule is strict, and the more seeds, the stricter: see the grey curve fall. A lead of 5 points is missed more often than found, even with 40. A *t*-test at 5 % needs 12 seeds, and 18 if it allows for six pairs.)
 #
 # So *we can't tell* doesn't mean that there is no difference. It means that we don't have enough data.
 
@@ -478,7 +478,7 @@ figure("power", alt="At four seeds the curve for 10 points is at 16; it reaches 
 # %% [markdown]
 # ## 10c.5 More seeds, other templates
 #
-# So run more. Twelve seeds of each kind are recorded, a number that was fixed before the first four were looked at. They are fewer than 21: as we know now, a true lead of 10 points is missed half the time. (Whoever adds seeds until there is a lead has more chances of a false one.)
+# So let's run more. Twelve seeds of each kind are recorded, a number that was fixed before the first four were looked at. They are fewer than 21: if networks scatter by 8, a true lead of 10 points is missed half the time. (Whoever adds seeds until there is a lead has more chances of a false one.)
 #
 # **Predict.** Of the six pairs, how many are a lead with twelve seeds?
 
@@ -524,7 +524,7 @@ for other in kinds[:2]:
     say(f"the eight new seeds, {best}, over {other}", *eight)
 
 # %% [markdown]
-# Seven points again, but no lead: eight seeds aren't many. (And what is found with little power tends to look too large; Card et al. 2020.)
+# No lead: eight seeds aren't many. And the first four had 13.0 and 8.6, now it is 6.6 and 7.2: what is found with little power tends to look too large (Card et al. 2020).
 #
 # Do *other templates* say the same? The test has only fourteen. So look at each, and compare networks that differ in one thing: both are pre-trained.
 
@@ -537,7 +537,9 @@ def on_each(kind):  # (seeds, templates), per cent
     return torch.tensor(found)
 
 
-best_on, other_on = on_each(best), on_each("bidirectional, pre-trained")
+# %%
+other = "bidirectional, pre-trained"
+best_on, other_on = on_each(best), on_each(other)
 by_template = (best_on - other_on).mean(0)
 rest = [k for k in range(14) if k != by_template.argmax()]
 say("over seeds", *difference_and_error(best_on.mean(1), other_on.mean(1)))
@@ -545,6 +547,8 @@ without = difference_and_error(best_on[:, rest].mean(1), other_on[:, rest].mean(
 say("over seeds, without one template", *without)
 say("over templates", by_template.mean(), by_template.std() / 14**0.5)
 claim(lead_without_one_template=without[0])
+both = [[recorded(k, seed, "validation") for seed in range(12)] for k in (best, other)]
+say("over seeds, on the validation templates", *difference_and_error(*both))
 
 # %% tags=["figure", "folded"]
 ax = plt.subplots(figsize=(6.8, 4.2))[1]
@@ -556,14 +560,14 @@ ax.axvline(0, color="0.4", lw=1)
 ax.axvline(by_template.mean(), color="black", linestyle=":")
 ax.text(by_template.mean() + 1, 0, f"mean {by_template.mean():.1f}", va="center")
 ax.tick_params(axis="y", labelsize=8)
-ax.set(xlim=(-14, 64), xlabel="causal ahead by (points)")
+ax.set(xlim=(-14, 64), xlabel="causal over bidirectional (points)")
 ax.set_title("Recorded: one template of fourteen makes half of the lead", x=0.2)
 figure("by-template", alt="Fourteen bars: one of 53 points, the others between -11 and 27.")
 
 # %% [markdown]
-# **One template makes half of the lead.** On *nobody found the cake dry today* the causal networks are right 76 % of the time, the bidirectional ones 23. Without it the same twelve seeds give 4.2 ± 2.3, and we can't tell. (We left it out *because* it was the largest, so 4.2 is no better estimate. But it shows what the lead hangs on.)
+# **One template makes half of the lead**, and on five both are right in nearly all. On *nobody found the cake dry today* the causal networks are right 76 % of the time, the bidirectional ones 23 (from random weights 34 and 16). Without it the same twelve seeds give 4.2 ± 2.3, and we can't tell. (We left it out *because* it was the largest, so 4.2 is no better estimate. But it shows what the lead hangs on.)
 #
-# The error over seeds, 2.5, says how sure the lead is *on these fourteen templates*. How sure is it on others? There the fourteen differences are what counts, and their mean has an error of 4.4: we can't tell. Lesson [10f](10f_templates.ipynb) is about that.
+# The error over seeds, 2.5, says how sure the lead is *on these fourteen templates*. That is one question, and on these it is a lead. How sure is it on *other* templates? That is another, and fourteen differences answer it: their mean has an error of 4.4, so we can't tell. Nor can we on the eight templates of validation, which chose nothing for these networks. Lesson [10f](10f_templates.ipynb) is about that.
 #
 # And *the baseline*? Skip-bigrams have no seed. But they have templates, and there are eight more in the validation set.
 
@@ -577,19 +581,21 @@ def skip_bigrams_over(kind, right, what):  # and the error over seeds
 parts = [[one for one in test if one.template == name] for name in templates]
 bag_on = torch.tensor([accuracy(skip_bigrams, part) for part in parts])
 on_validation = accuracy(skip_bigrams, validation)
+
+# %%
 print(f"{'skip-bigrams ahead of':27} test ± seeds ± templates   validation ± seeds")
 for k in kinds:
-    ahead, error = skip_bigrams_over(k, pairs, "right")
+    ahead, around = skip_bigrams_over(k, pairs, "right")
     over = (bag_on - on_each(k).mean(0)).std() / 14**0.5
     new, new_error = skip_bigrams_over(k, on_validation, "validation")
-    row = f"{ahead:8.1f} ± {error:.1f}   ± {over:.1f}"
+    row = f"{ahead:8.1f} ± {around:.1f}   ± {over:.1f}"
     print(f"{k:27} {row:28}{new:9.1f} ± {new_error:.1f}")
-claim(best_kind_over_pairs_in_errors=-ahead / error)  # the last of the four
+claim(best_kind_over_pairs_in_errors=-ahead / around)  # the last of the four
 
 # %% [markdown]
-# Over seeds, skip-bigrams lead three kinds on the test, by 8 to 9 points; over templates we can't tell; and on the eight templates of validation they lead none. So counting isn't better in general. But after these 1,500 steps no kind of network is ahead of it, either.
+# On the fourteen test templates skip-bigrams lead three kinds, by 8 to 9 points. On the eight of validation they lead none; one difference is a hint. (They had chosen their `decay` there.) So counting isn't better in general: over templates we can't tell. But after these 1,500 steps no kind of network is ahead of it, either.
 #
-# <details><summary>What is unequal here</summary>The regression chose its <code>decay</code> on validation; the networks chose nothing, and lesson 10f lets them. We thought of skip-bigrams after looking at this test. Pre-trained networks had 1,000 steps with labels, the others 1,500. And in pre-training the causal network had a target at every word, the bidirectional one at 15 % of them.</details>
+# <details><summary>What is unequal here</summary>The regression chose its <code>decay</code>; the networks chose nothing, and lesson 10f lets them. We thought of skip-bigrams after looking at this test. Pre-trained networks had 1,000 steps with labels, the others 1,500. And in pre-training the causal network had a target at every word, the bidirectional one at 15 % of them.</details>
 
 # %% [markdown]
 # ## What you now have
@@ -599,4 +605,9 @@ claim(best_kind_over_pairs_in_errors=-ahead / error)  # the last of the four
 # - Whether other seeds say the same, and whether other questions do, are two things: here half of the lead is one template of fourteen.
 # - A baseline without a network, a weight for each word and each pair of words, at 94 %. After 1,500 steps no kind of network is ahead of it. (After 6,000, and with settings of its own, one is: lesson 10f.)
 #
-# **What still fails.** Is pre-training worth it? For causal networks that was a hint, for bidirectional ones not even that. But there were 2,176 labels, and labels cost money. What if there are few? [Side lesson 10g](10g_accuracy.ipynb) keeps one in eight and asks what its networks know, [side lesson 10h](10h_few_labels.ipynb) lets them read first. All networks had the same 1,500 steps, the same learning rate, and the same fourteen test templates: [side lesson 10f](10f_templates.ipynb) lets each kind choose its settings, and finds a lead of nearly six standard errors that isn't what it seems. And some networks are always wrong about *nobody found the cake dry today*: why, [side lesson 10e](10e_shortcuts.ipynb) asks.
+# **What still fails.** Is pre-training worth it? For causal networks that was a hint, for bidirectional ones not even that. But there were 2,176 labels, and labels cost money.
+#
+# - Why are some networks always wrong about *nobody found the cake dry today*? [Side lesson 10e](10e_shortcuts.ipynb).
+# - What if each kind chooses its own settings, and the test asks other templates? [Side lesson 10f](10f_templates.ipynb): a lead of nearly six standard errors isn't what it seems.
+# - What do networks know that had one label in eight? [Side lesson 10g](10g_accuracy.ipynb).
+# - And does it help them to read first? [Side lesson 10h](10h_few_labels.ipynb).
