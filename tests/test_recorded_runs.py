@@ -1608,7 +1608,7 @@ def test_skip_bigrams_lead_on_the_test_templates_and_not_on_those_of_validation(
 
 
 def test_how_far_networks_of_one_kind_scatter_and_what_forty_seeds_find():
-    """What the text of 10c.4 states: by kind 4 to 12 points; of 5 points less than half is found."""
+    """What the text of 10c.4 states: by kind 4 to 12 points; 5 points are more often missed."""
     found = [
         _right(f"2176-1500-{kind}", 4).std().item()
         for kind in ("bidirectional", "bidirectional-pre-trained", "causal", "causal-pre-trained")
